@@ -46,9 +46,7 @@ pub(crate) use external::{
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::{list, p_relation, short, wrap};
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
-pub(crate) use plots::Place;
-#[cfg(feature = "train")]
-pub(crate) use plots::{Dot, Dots, Scatter, Series, dots, scatter};
+pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};
 pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;

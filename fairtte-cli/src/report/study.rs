@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::ReportError;
 use super::method_tests::MetricSection;
+use super::p_matrix::shade;
+use super::plots::chart;
 use super::sheet::{Cell, Sheet};
 use super::template::{environment, fill_in};
-use super::{dots, scatter};
 use crate::method_tests::MethodTests;
-use crate::study::{Analysis, Drawing, Plot, Section};
+use crate::study::{Analysis, Section};
 
 const TEMPLATE: &str = include_str!("study.html");
 
@@ -57,8 +58,8 @@ struct Shown<'a> {
     verdict: &'a [String],
     tables: Vec<ShownTable<'a>>,
     figures: Vec<ShownFigure<'a>>,
-    /// Folded, because they are many.
-    is_full: bool,
+    /// Folded, because there are many.
+    more_figures: Vec<ShownFigure<'a>>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +67,9 @@ struct ShownFigure<'a> {
     svg: String,
     caption: &'a str,
 }
+
+/// Figures of a section that are not folded.
+const FIGURES: usize = 6;
 
 #[derive(Serialize)]
 struct ShownTable<'a> {
@@ -81,39 +85,29 @@ struct ShownTable<'a> {
 #[derive(Serialize)]
 struct ShownCell {
     text: String,
-    /// `better` or `worse` for a change of the base, empty otherwise.
+    /// `better` or `worse` for a change of the base, the shade of a p value, empty otherwise.
     mark: &'static str,
     is_number: bool,
 }
-
-/// Draws a figure.
-///
-/// # Errors
-/// [`ReportError::Plot`] if it cannot be drawn.
-pub(crate) fn draw(plot: &Plot) -> Result<String, ReportError> {
-    match &plot.drawing {
-        Drawing::Dots(about) => dots(about, &plot.name),
-        Drawing::Scatter(about) => scatter(about, &plot.name),
-    }
-}
-
-/// Figures of a section above which they are folded.
-const MANY: usize = 12;
 
 /// Rows from which on a table is folded.
 const LONG: usize = 40;
 
 impl<'a> Shown<'a> {
     fn of(section: &'a Section) -> Result<Self, ReportError> {
-        let figure = |plot: &'a Plot| Ok(ShownFigure { svg: draw(plot)?, caption: &plot.caption });
+        let mut figures = Vec::new();
+        for of in &section.charts {
+            figures.extend(chart(of)?.map(|svg| ShownFigure { svg, caption: &of.caption }));
+        }
+        let more_figures = figures.split_off(figures.len().min(FIGURES));
         Ok(Self {
             id: section.id,
             title: &section.title,
             question: &section.question,
             verdict: &section.verdict,
             tables: section.sheets.iter().map(ShownTable::of).collect(),
-            figures: section.plots.iter().map(figure).collect::<Result<_, ReportError>>()?,
-            is_full: section.plots.len() > MANY,
+            figures,
+            more_figures,
         })
     }
 }
@@ -126,6 +120,7 @@ impl<'a> ShownTable<'a> {
             let is_number = !matches!(cell, Cell::Text(_));
             let (text, mark) = match cell {
                 Cell::Value(change) if is_change => (format!("{change:+.1}"), marked(key, *change)),
+                Cell::P(p) => (cell.shown(), shade(*p)),
                 _ => (cell.shown(), ""),
             };
             ShownCell { text: text.replace('-', if is_number { "\u{2212}" } else { "-" }), mark, is_number }

@@ -1,9 +1,10 @@
 //! The tables of a study, each a function of the scores of its finished trials.
 
+mod charts;
+mod equity;
 mod folds;
 mod groups;
 mod pairs;
-mod plots;
 mod shifts;
 mod strategies;
 
@@ -12,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use self::pairs::{Family, PairRow};
-pub(crate) use self::plots::{Drawing, Plot};
 use super::cells::{Block, Cell};
 use super::plan::Plan;
 use super::points::{Level, Points, Setting, TrialPoints, Values};
 use super::scores::METRICS;
 use crate::CliError;
 use crate::method_tests::MethodTests;
+use crate::report::Chart;
 use crate::report::sheet::{Cell as SheetCell, Sheet};
 
 /// Events below which a group is too small to compare models in it.
@@ -40,9 +41,9 @@ pub(crate) struct Section {
     pub(crate) verdict: Vec<String>,
     #[serde(skip)]
     pub(crate) sheets: Vec<Sheet>,
-    /// The names of its figures.
+    /// Figures, in the order of the page; their names in `study.json`.
     #[serde(rename = "figures", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) plots: Vec<Plot>,
+    pub(crate) charts: Vec<Chart>,
 }
 
 /// Everything that a report of a study shows.
@@ -90,6 +91,7 @@ impl<'a> Study<'a> {
                     .push(format!("* A group has fewer than {FEW_EVENTS} events in the validation or the test part."));
             }
         }
+        distinct(sections.iter_mut().flat_map(|section| &mut section.charts));
         Ok(Analysis { sections, gaps, gaps_against_control })
     }
 
@@ -185,7 +187,20 @@ impl<'a> Study<'a> {
             question: "How many events are there in every group?".to_owned(),
             verdict,
             sheets: vec![Sheet::new("sizes".to_owned(), caption, &columns, rows)],
-            plots: Vec::new(),
+            charts: Vec::new(),
+        }
+    }
+}
+
+/// Makes the names of figures unique: two names may have the same letters and digits.
+fn distinct<'a>(charts: impl Iterator<Item = &'a mut Chart>) {
+    let mut known = BTreeSet::new();
+    for chart in charts {
+        let stem = chart.name.clone();
+        let mut n = 1;
+        while !known.insert(chart.name.clone()) {
+            n += 1;
+            chart.name = format!("{stem}-{n}");
         }
     }
 }

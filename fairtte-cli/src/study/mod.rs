@@ -5,11 +5,12 @@
 //! file and names it by its content, `folder.rs` knows where everything is, `lease.rs` keeps two processes off one trial,
 //! `state.rs` tells planned, running, finished and failed trials apart from files alone, `pool.rs` runs them as child
 //! processes, `scores.rs` is what a finished trial leaves behind, and
-//! `tidy.rs` removes the rest. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `points.rs`, `choice.rs` and `analysis/` make the report.
+//! `tidy.rs` removes the rest. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `cohorts.rs` counts the groups; `points.rs`, `choice.rs` and `analysis/` make the report.
 
 mod analysis;
 mod cells;
 mod choice;
+mod cohorts;
 mod cost;
 mod file;
 mod folder;
@@ -24,8 +25,9 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Drawing, Plot, Section, Study};
+pub(crate) use analysis::{Analysis, Section, Study};
 pub(crate) use cells::Block;
+pub(crate) use cohorts::cohorts;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};

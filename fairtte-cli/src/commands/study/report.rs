@@ -8,11 +8,11 @@ use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::progress::say;
-use crate::report::figures_of;
 use crate::report::method_tests::{figures, sheets};
-use crate::report::study::{StudyFacts, draw, render};
+use crate::report::study::{StudyFacts, render};
+use crate::report::{chart, figures_of};
 use crate::run_folder::{write_json, write_text};
-use crate::study::{Analysis, Plan, Points, Study};
+use crate::study::{Analysis, Plan, Points, Study, cohorts};
 
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
@@ -43,7 +43,12 @@ pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), 
         let problem = "no trial has finished; `fairtte study run` runs them".to_owned();
         return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
     }
-    let analysis = Study::new(plan, &points).analyse()?;
+    let mut analysis = Study::new(plan, &points).analyse()?;
+    let (sheet, missing) = cohorts(plan)?;
+    if let Some(sizes) = analysis.sections.first_mut() {
+        sizes.sheets.splice(0..0, sheet);
+        sizes.verdict.extend(missing);
+    }
     let study = plan.study();
     let facts = StudyFacts {
         name: study.name.clone(),
@@ -66,8 +71,8 @@ pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), 
             write_text(&folder.join("tables").join(format!("{}.{ending}", sheet.name)), &text)?;
         }
     }
-    for plot in analysis.sections.iter().flat_map(|section| &section.plots) {
-        for (name, svg) in figures_of(&draw(plot)?) {
+    for of in analysis.sections.iter().flat_map(|section| &section.charts) {
+        for (name, svg) in chart(of)?.iter().flat_map(|svg| figures_of(svg)) {
             write_text(&folder.join("figures").join(format!("{name}.svg")), &svg)?;
         }
     }

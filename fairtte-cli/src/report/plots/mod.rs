@@ -10,16 +10,13 @@ mod calibration;
 mod canvas;
 mod critical_difference;
 mod decision;
-#[cfg(feature = "train")]
-mod dots;
 mod forest;
 mod gap;
 mod losses;
 mod marker;
 mod model_forest;
 mod over_time;
-#[cfg(feature = "train")]
-mod scatter;
+mod panels;
 mod survival;
 mod tertiles;
 mod trade_off;
@@ -30,15 +27,12 @@ pub(super) use calibration::{calibration_figures, calibration_of_cohorts};
 pub(super) use canvas::DrawError;
 pub(super) use critical_difference::critical_difference;
 pub(super) use decision::decision_figures;
-#[cfg(feature = "train")]
-pub(crate) use dots::{Dot, Dots, Series, dots};
 pub(super) use forest::forest;
 pub(super) use gap::gap_figure;
 pub(super) use losses::{LossCurve, loss_curve};
 pub(super) use model_forest::{cohort_forest, model_forest};
 pub(super) use over_time::over_time_figures;
-#[cfg(feature = "train")]
-pub(crate) use scatter::{Scatter, scatter};
+pub(crate) use panels::{Chart, Dot, Panels, PlanePanel, RowPanel, chart};
 pub(super) use survival::survival_figures;
 pub(super) use tertiles::tertile_figures;
 pub(crate) use trade_off::Place;

@@ -43,6 +43,6 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 .to_owned(),
         ],
         sheets: vec![sheet("folds", "Means and standard errors over the folds, test part.", &columns, rows, &[])],
-        plots: Vec::new(),
+        charts: Vec::new(),
     })
 }

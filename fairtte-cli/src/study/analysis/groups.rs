@@ -2,31 +2,34 @@
 
 use fairtte_metrics::statistics::Alternative;
 
-use super::plots::{Plot, dot, dots, file_name};
+use super::charts::{RowCharts, metric_axis};
 use super::{
-    Family, LABELS, METRICS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet,
-    value,
+    Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
 };
 use crate::CliError;
 use crate::plural::counted;
-use crate::report::Series;
+use crate::report::list;
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
-use crate::study::choice::{Chosen, best};
-use crate::study::points::{Level, Setting, TrialPoints};
+use crate::study::choice::best;
+use crate::study::points::{Setting, TrialPoints};
 
 /// The groups of every head, and whether they differ over heads and trials.
 pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let of_study = study.plan.study();
-    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::default());
+    let mut n_trials = Vec::new();
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
-        let (mut by_head, mut best_of_heads) = (Vec::new(), Vec::new());
+        figures.panel(&panel_title(study, setting));
+        let mut by_head = Vec::new();
         for head in &of_study.heads.names {
             let trials = study.trials(setting, |cell| {
                 cell.block == Block::Base && cell.head == *head && cell.start == of_study.base_start()
             });
             let chosen: Vec<_> = (0..LABELS.len()).map(|metric| best(&trials, metric)).collect::<Result<_, _>>()?;
+            figures.row(head);
+            n_trials.push(trials.len());
             for (g, level) in levels.iter().enumerate() {
                 let of_group = |metric: usize| chosen[metric].as_ref()?.test.groups.get(g).copied().flatten();
                 let mut row = vec![
@@ -36,12 +39,11 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                     Cell::Count(level.events_test),
                 ];
                 row.extend((0..LABELS.len()).map(|metric| score(of_group(metric))));
+                (0..LABELS.len()).for_each(|metric| figures.dot(metric, &level.name, of_group(metric), None));
                 rows.push(row);
             }
             by_head.push(trials);
-            best_of_heads.push(chosen);
         }
-        figures.extend((0..LABELS.len()).map(|metric| figure(study, setting, metric, &best_of_heads)));
         for (metric, label) in LABELS.into_iter().enumerate() {
             for (a, b) in all_pairs(levels.len()) {
                 let mut of_pair = Vec::new();
@@ -84,27 +86,27 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
             ),
             tested.sheet,
         ],
-        plots: figures,
+        charts: figures.charts("groups", false, |metric| {
+            let title = format!("{} in every group", LABELS[metric]);
+            let caption = format!(
+                "{title}: of every head the best model by the validation part, chosen among {}, in the test part.",
+                range(&n_trials, "trial")
+            );
+            (title, metric_axis(metric), caption)
+        }),
     })
 }
 
-/// A metric of every group by head, of the models that are best in the validation part.
-fn figure(study: &Study<'_>, setting: &Setting, metric: usize, best_of_heads: &[Vec<Option<Chosen>>]) -> Plot {
-    let levels = &study.points.levels[setting];
-    let of = |group: usize, chosen: &Vec<Option<Chosen>>| chosen[metric].as_ref()?.test.groups.get(group).copied()?;
-    let series = |(group, level): (usize, &Level)| Series {
-        name: format!("{} ({})", level.name, counted(level.events_test, "event")),
-        dots: best_of_heads.iter().map(|chosen| dot(of(group, chosen))).collect(),
-    };
-    let name = study.name(setting);
-    dots(
-        file_name(&["groups", METRICS[metric], &name]),
-        format!("{}, {name}: the best model of every head by the validation part, in the test part.", LABELS[metric]),
-        (format!("{} of the groups, {name}", LABELS[metric]), LABELS[metric]),
-        study.plan.study().heads.names.clone(),
-        levels.iter().enumerate().map(series).collect(),
-        None,
-    )
+/// The setting with the events of its groups: `films sex: 12 and 9 events`.
+fn panel_title(study: &Study<'_>, setting: &Setting) -> String {
+    let events: Vec<String> = study.points.levels[setting].iter().map(|level| level.events_test.to_string()).collect();
+    format!("{}: {} events", study.name(setting), list(&events))
+}
+
+/// `3 trials`, or `2 to 3 trials`.
+fn range(n: &[usize], noun: &str) -> String {
+    let (low, high) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
+    if low == high { counted(high, noun) } else { format!("{low} to {}", counted(high, noun)) }
 }
 
 fn all_pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -118,12 +120,13 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         return Ok(None);
     }
     let base = of_study.base_start();
-    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::default());
+    let mut n_pairs = Vec::new();
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
         for start in of_study.starts.keys().filter(|start| *start != base) {
             let mut gaps: [Vec<(f64, f64)>; 3] = Default::default();
-            let mut means: Vec<Vec<[Option<f64>; 3]>> = Vec::new();
+            figures.panel(&format!("{}: {base} - {start}", study.name(setting)));
             for head in &of_study.heads.names {
                 let of_start =
                     |name: &str| {
@@ -144,9 +147,12 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         }
                     }
                 }
-                let mean_of = |values: &[Vec<f64>; 3]| std::array::from_fn(|m| mean(values[m].iter().copied()).0);
-                means.push(differences.iter().map(mean_of).collect());
+                figures.row(head);
+                n_pairs.push(paired.len());
                 for (level, of_level) in levels.iter().zip(&differences) {
+                    for (metric, values) in of_level.iter().enumerate() {
+                        figures.dot(metric, &level.name, mean(values.iter().copied()).0, None);
+                    }
                     let names = [study.name(setting), head.clone(), format!("{base} - {start}"), level.name.clone()];
                     let mut row: Vec<Cell> = names.into_iter().map(Cell::Text).collect();
                     row.push(Cell::Count(paired.len()));
@@ -154,7 +160,6 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                     rows.push(row);
                 }
             }
-            figures.extend((0..LABELS.len()).map(|metric| start_figure(study, setting, (base, start), metric, &means)));
             for (metric, pairs_of) in gaps.into_iter().enumerate() {
                 let names = vec![study.name(setting), format!("{base}, {start}"), LABELS[metric].to_owned()];
                 pairs.push(PairRow { names, family: String::new(), pairs: pairs_of });
@@ -187,35 +192,12 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             ),
             tested.sheet,
         ],
-        plots: figures,
+        charts: figures.charts("start", true, |metric| {
+            let title = format!("{} of {base} minus that of another start", LABELS[metric]);
+            let caption = format!("{title}, in every group: means over {} of every head.", range(&n_pairs, "pair"));
+            (title, format!("difference of {}", metric_axis(metric)), caption)
+        }),
     }))
-}
-
-/// The mean change of a metric from a start to the base start, by head and group.
-fn start_figure(
-    study: &Study<'_>,
-    setting: &Setting,
-    (base, start): (&str, &str),
-    metric: usize,
-    means: &[Vec<[Option<f64>; 3]>],
-) -> Plot {
-    let levels = &study.points.levels[setting];
-    let series = |(group, level): (usize, &Level)| Series {
-        name: level.name.clone(),
-        dots: means.iter().map(|of_head| dot(of_head[group][metric])).collect(),
-    };
-    let (name, label) = (study.name(setting), LABELS[metric]);
-    dots(
-        file_name(&["start", METRICS[metric], &name, start]),
-        format!(
-            "{label} with {base} minus {label} with {start}, {name}: means over {}.",
-            counted(study.plan.study().trials, "trial")
-        ),
-        (format!("Change of {label} from {start} to {base}, {name}"), &format!("{label}, {base} - {start}")),
-        study.plan.study().heads.names.clone(),
-        levels.iter().enumerate().map(series).collect(),
-        Some(0.0),
-    )
 }
 
 /// Trials with the same number.
@@ -263,6 +245,6 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
         question: "Does another backbone predict better, or more equally?".to_owned(),
         verdict: vec!["One model per row: read differences beside those between trials.".to_owned()],
         sheets: vec![sheet("backbones", caption, &header, rows, &[])],
-        plots: Vec::new(),
+        charts: Vec::new(),
     }))
 }

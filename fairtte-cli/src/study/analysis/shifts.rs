@@ -1,12 +1,13 @@
 //! Trainings on shifted data beside those on the data as they are, scored on the same unshifted test part.
 
+mod charts;
+
 use fairtte_data::shift::ShiftGroup;
 use fairtte_metrics::statistics::Alternative;
 
-use super::plots::{Drawing, Plot, file_name};
-use super::{Family, LABELS, METRICS, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet};
+use self::charts::Compared;
+use super::{Family, LABELS, PairRow, Section, Study, by_trial, columns, equity, mean, of_trial, score, sheet};
 use crate::CliError;
-use crate::report::Scatter;
 use crate::report::sheet::Cell;
 use crate::study::cells::{Block, ShiftLevel};
 use crate::study::points::{Setting, TrialPoints, Values};
@@ -22,13 +23,12 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         return Ok(None);
     }
     let names: Vec<&String> = std::iter::once(&of_study.strategies.base).chain(&of_study.strategies.names).collect();
-    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for setting in study.settings() {
         let group = shifted_group(study, setting);
         for shift in &levels {
             let mut of_shift: Vec<Vec<(f64, f64)>> = vec![Vec::new(); 9];
-            let mut points: Vec<Vec<NamedPoint>> = vec![Vec::new(); 9];
-            for name in &names {
+            for (strategy, name) in names.iter().enumerate() {
                 let plain = by_trial(&study.trials(setting, |cell| {
                     study.is_plain(cell)
                         && cell.strategy == **name
@@ -50,22 +50,16 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         .map(Cell::Text)
                         .to_vec();
                     row.extend([Cell::Text(label.to_owned()), Cell::Count(values[0].len())]);
-                    for (of, values) in values.iter().enumerate() {
-                        let means = [0, 1].map(|side| mean(values.iter().map(|pair| [pair.0, pair.1][side])).0);
-                        points[3 * of + metric].push(((*name).clone(), means[0].zip(means[1])));
-                    }
                     for values in &values {
                         row.push(score(mean(values.iter().map(|pair| pair.0)).0));
                         row.push(score(mean(values.iter().map(|pair| pair.1)).0));
                     }
                     rows.push(row);
-                    for (of, values) in values.into_iter().enumerate() {
+                    for (of, values) in values.iter().enumerate() {
                         of_shift[3 * of + metric].extend(values);
                     }
+                    all.push(Compared { setting, strategy, shift, metric, pairs: values });
                 }
-            }
-            for (place, points) in points.into_iter().enumerate() {
-                figures.push(figure(study, setting, shift, (place / 3, place % 3), points));
             }
             pairs.extend(harm(study, setting, shift, &of_shift));
         }
@@ -78,6 +72,11 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         header.extend(
             ["unshifted", "shifted"].map(|side| (format!("{of}{side}").replace(' ', "-"), format!("{of}{side}"))),
         );
+    }
+    let strategies: Vec<String> = names.into_iter().cloned().collect();
+    let mut figures = charts::charts(study, &strategies, &levels, &all);
+    for shift in of_study.shifts.keys() {
+        figures.extend(equity::shifted(study, shift, &levels)?);
     }
     Ok(Some(Section {
         id: "shifts",
@@ -102,7 +101,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             ),
             tested.sheet,
         ],
-        plots: figures,
+        charts: figures,
     }))
 }
 
@@ -132,32 +131,6 @@ fn levels<'a>(study: &Study<'a>) -> Vec<&'a ShiftLevel> {
         }
     }
     levels
-}
-
-/// A strategy with its means on the data as they are and on shifted ones.
-type NamedPoint = (String, Option<(f64, f64)>);
-
-/// Trained on the data as they are against trained on shifted ones, a marker per strategy.
-fn figure(
-    study: &Study<'_>,
-    setting: &Setting,
-    shift: &ShiftLevel,
-    (of, metric): (usize, usize),
-    points: Vec<NamedPoint>,
-) -> Plot {
-    let (name, label, level) = (study.name(setting), LABELS[metric], shift.level.to_string());
-    let what = [label.to_owned(), format!("gap of {label}"), format!("{label} of the shifted group")][of].clone();
-    let stem = format!("shift-{}", shift.name);
-    Plot {
-        name: file_name(&[&stem, ["utility", "gap", "group"][of], METRICS[metric], &name, &level]),
-        caption: format!("{what}, {name}, {} {level}: means over trials, a marker per strategy.", shift.name),
-        drawing: Drawing::Scatter(Scatter {
-            title: format!("{what}, {name}, {} {level}", shift.name),
-            x: format!("{what}, unshifted"),
-            y: "shifted".to_owned(),
-            points,
-        }),
-    }
 }
 
 /// The values of two trainings in the test part, if both have any.

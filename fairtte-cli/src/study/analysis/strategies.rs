@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use fairtte_metrics::statistics::Alternative;
 
-use super::plots::{Plot, dot, dots, file_name};
-use super::{LABELS, METRICS, Section, Study, metric_columns, score, sheet, value};
+use super::{LABELS, Section, Study, equity, metric_columns, score, sheet, value};
 use crate::CliError;
 use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
-use crate::report::Series;
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
 use crate::study::choice::{Chosen, best, fairest};
@@ -17,7 +15,7 @@ use crate::study::points::Setting;
 /// The models of a setting by one metric.
 pub(super) struct ChosenOf<'a> {
     pub(super) setting: &'a Setting,
-    metric: usize,
+    pub(super) metric: usize,
     pub(super) base: Option<Chosen>,
     /// The base by the rule of the others.
     control: Option<Chosen>,
@@ -195,41 +193,8 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 &[&rule],
             ),
         ],
-        plots: (0..LABELS.len()).map(|metric| equity(study, chosen, metric)).collect(),
+        charts: equity::charts(study, chosen),
     })
-}
-
-/// Equity scaling of the chosen models of every strategy, a marker per setting.
-fn equity(study: &Study<'_>, chosen: &[ChosenOf<'_>], metric: usize) -> Plot {
-    let base = &study.plan.study().strategies.base;
-    let of_metric: Vec<&ChosenOf<'_>> = chosen.iter().filter(|of| of.metric == metric).collect();
-    let mut names = vec![base.clone()];
-    for (name, _) in of_metric.iter().flat_map(|of| &of.others) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    let value = |of: &ChosenOf<'_>, name: &String| {
-        let other = of.others.iter().find(|(other, _)| other == name).and_then(|(_, model)| model.as_ref());
-        let model = if name == base { of.base.as_ref() } else { other };
-        model.and_then(|model| model.test.equity_scaling)
-    };
-    let series = |of: &&ChosenOf<'_>| Series {
-        name: study.name(of.setting),
-        dots: names.iter().map(|name| dot(value(of, name))).collect(),
-    };
-    let series = of_metric.iter().map(series).collect();
-    let label = LABELS[metric];
-    dots(
-        file_name(&["es", METRICS[metric]]),
-        format!(
-            "Equity scaling of {label} of the chosen models in the test part, a marker per setting; larger is better."
-        ),
-        (format!("Equity scaling of {label}"), &format!("equity scaling of {label}")),
-        names.clone(),
-        series,
-        None,
-    )
 }
 
 /// The tolerated loss in words: `5 %`.

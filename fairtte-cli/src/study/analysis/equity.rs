@@ -1,0 +1,66 @@
+//! Equity scaling of the chosen models over the settings, as it is and where training data are shifted.
+
+use super::charts::{RowCharts, metric_axis};
+use super::strategies::ChosenOf;
+use super::{LABELS, Study};
+use crate::CliError;
+use crate::plural::counted;
+use crate::report::Chart;
+use crate::study::cells::ShiftLevel;
+use crate::study::choice::{best, fairest};
+
+/// One figure per metric: a row per strategy, a mark per setting.
+pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
+    let base = &study.plan.study().strategies.base;
+    let mut figures = RowCharts::default();
+    figures.panel("");
+    for name in std::iter::once(base).chain(&study.plan.study().strategies.names) {
+        figures.row(name);
+        for of in chosen {
+            let other = || of.others.iter().find(|(other, _)| other == name).and_then(|(_, model)| model.as_ref());
+            let model = if name == base { of.base.as_ref() } else { other() };
+            figures.dot(of.metric, &study.name(of.setting), model.and_then(|model| model.test.equity_scaling), None);
+        }
+    }
+    figures.charts("es", false, |metric| texts(metric, "", study.settings().len()))
+}
+
+/// The same of the trainings with a shift, chosen among themselves by the unshifted validation part: a panel per level.
+pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) -> Result<Vec<Chart>, CliError> {
+    let of = &study.plan.study().strategies;
+    let mut figures = RowCharts::default();
+    let of_shift = || levels.iter().filter(|level| level.name == shift);
+    for level in of_shift() {
+        figures.panel(&if of_shift().count() > 1 { format!("{shift} {}", level.level) } else { String::new() });
+        for name in std::iter::once(&of.base).chain(&of.names) {
+            figures.row(name);
+            for setting in study.settings() {
+                let pool = |name: &String| {
+                    study.trials(setting, |cell| cell.shift.as_ref() == Some(*level) && cell.strategy == *name)
+                };
+                let (of_base, own) = (pool(&of.base), pool(name));
+                for metric in 0..LABELS.len() {
+                    let base = best(&of_base, metric)?;
+                    let utility = base.as_ref().and_then(|model| model.validation.overall);
+                    let model = match utility {
+                        _ if *name == of.base => base,
+                        Some(utility) => fairest(&own, metric, utility, study.plan.study().tolerated_loss)?,
+                        None => None,
+                    };
+                    let value = model.and_then(|model| model.test.equity_scaling);
+                    figures.dot(metric, &study.name(setting), value, None);
+                }
+            }
+        }
+    }
+    let prefix = super::charts::stem(&["es", shift]);
+    let told = format!(" with the shift {shift} in training");
+    Ok(figures.charts(&prefix, false, |metric| texts(metric, &told, study.settings().len())))
+}
+
+fn texts(metric: usize, shift: &str, n_settings: usize) -> (String, String, String) {
+    let title = format!("Equity scaling of {}{shift}", LABELS[metric]);
+    let caption =
+        format!("{title}: the chosen model of every strategy in the test part, {}.", counted(n_settings, "setting"));
+    (title, metric_axis(metric), caption)
+}
