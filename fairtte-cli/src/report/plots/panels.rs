@@ -173,7 +173,7 @@ fn draw_legend(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), DrawError> {
 }
 
 /// Room for the names of rows.
-const NAMES: f64 = 138.0;
+const NAMES: f64 = 156.0;
 /// Height of a row with one mark; every further series needs more.
 const ROW: f64 = 22.0;
 const MARK: f64 = 7.0;

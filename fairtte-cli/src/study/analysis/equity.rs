@@ -1,6 +1,6 @@
 //! Equity scaling of the chosen models over the settings, as it is and where training data are shifted.
 
-use super::charts::{RowCharts, metric_axis};
+use super::charts::RowCharts;
 use super::strategies::ChosenOf;
 use super::{LABELS, Study};
 use crate::CliError;
@@ -62,5 +62,5 @@ fn texts(metric: usize, shift: &str, n_settings: usize) -> (String, String, Stri
     let title = format!("Equity scaling of {}{shift}", LABELS[metric]);
     let caption =
         format!("{title}: the chosen model of every strategy in the test part, {}.", counted(n_settings, "setting"));
-    (title, metric_axis(metric), caption)
+    (title, format!("equity scaling of {} (higher is better)", LABELS[metric]), caption)
 }
