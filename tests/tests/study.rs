@@ -136,6 +136,7 @@ fn a_study_that_is_killed_again_and_again_ends_with_the_same_results() {
     let again = succeed(words(&["study", "run"], &file, &killed)).stderr;
     assert!(again.contains("0 of 24 trainings to run"), "{again}");
     the_report_follows_from_the_scores(&whole);
+    groups_have_intervals_on_request(&whole);
     a_trial_is_restored_to_the_run_that_training_gives(folder.path(), &whole);
     only_models_that_a_rule_chooses_stay(&whole);
 }
@@ -179,6 +180,32 @@ fn only_models_that_a_rule_chooses_stay(study: &Path) {
     for (cell, ids) in cells {
         assert!(ids.iter().any(|id| trial(study, id).join("model.tar").exists()), "{cell} has no model");
     }
+}
+
+fn groups_have_intervals_on_request(study: &Path) {
+    let figure = || std::fs::read_to_string(study.join("figures/groups-ibs.svg")).unwrap();
+    let before = figure();
+    let arguments = ["study", "report", &study.display().to_string(), "--intervals", "20"].map(str::to_owned);
+    let said = succeed(&arguments);
+    assert!(said.stderr.contains("intervals: model 1 of "), "{}", said.stderr);
+    assert!(said.stdout.contains("Intervals of the groups: 20 bootstrap replicates"), "{}", said.stdout);
+    let with = figure();
+    assert_ne!(with, before, "the intervals are drawn");
+    let record = json(&study.join("intervals.json"));
+    let mut n = 0;
+    for model in record["models"].as_object().unwrap().values() {
+        for (group, ends) in model["ibs"]["sex"].as_object().unwrap() {
+            let (low, high) = (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap());
+            assert!(0.0 <= low && low < high && high <= 1.0, "{group}: {low} to {high}");
+            n += 1;
+        }
+    }
+    assert!(n >= 4, "two groups of two heads: {n}");
+    assert!(!study.join(".restored").exists());
+    // Known intervals are neither computed again nor forgotten.
+    assert!(!succeed(&arguments).stderr.contains("intervals: model"));
+    succeed(&arguments[..3]);
+    assert_eq!(figure(), with);
 }
 
 /// The choice of the paper, computed here from the scores alone.

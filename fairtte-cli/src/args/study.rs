@@ -29,7 +29,7 @@ pub enum StudyCommand {
     /// Gather the scores of all finished trials in `results.parquet`
     Collect(StudyFolderArgument),
     /// Write the tables and the page of what is finished, and say what is missing
-    Report(StudyFolderArgument),
+    Report(StudyReport),
     /// Make an ordinary run folder of a finished trial: its data, curves and report
     Restore(StudyRestore),
     /// Remove the models of a finished study that no rule chooses
@@ -173,6 +173,23 @@ pub struct StudyFolderArgument {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A command that reads the folder of a study.
+#[derive(Args, Debug, Serialize)]
+pub struct StudyReport {
+    /// Folder of the study
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// Let the best model of every head predict again and show intervals of its groups, from N bootstrap replicates; later
+    /// reports show them too
+    #[arg(long, value_name = "N")]
+    pub intervals: Option<usize>,
 
     /// Results as JSON on standard output
     #[arg(long)]

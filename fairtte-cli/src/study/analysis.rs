@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use self::pairs::{Family, PairRow};
 use super::cells::{Block, Cell};
+use super::intervals::{Intervals, Model};
 use super::plan::Plan;
 use super::points::{Level, Points, Setting, TrialPoints, Values};
 use super::scores::METRICS;
@@ -61,11 +62,25 @@ pub(crate) struct Analysis {
 pub(crate) struct Study<'a> {
     plan: &'a Plan,
     points: &'a Points,
+    intervals: Option<&'a Intervals>,
 }
 
 impl<'a> Study<'a> {
     pub(crate) fn new(plan: &'a Plan, points: &'a Points) -> Self {
-        Self { plan, points }
+        Self { plan, points, intervals: None }
+    }
+
+    /// The same with intervals of models.
+    pub(crate) fn with(self, intervals: &'a Intervals) -> Self {
+        Self { intervals: Some(intervals), ..self }
+    }
+
+    /// The models whose groups are shown, the best of every head.
+    ///
+    /// # Errors
+    /// [`CliError`] if a value is not finite.
+    pub(crate) fn shown_by_group(&self) -> Result<BTreeSet<Model>, CliError> {
+        groups::shown(self)
     }
 
     /// All tables that the finished trials allow.

@@ -871,7 +871,12 @@ fn studies() -> Vec<Mode> {
         ),
         mode("study status", "a study", "study status study", of_folder("study status study")),
         mode("study collect", "a study", "study collect study", of_folder("study collect study")),
-        mode("study report", "a study", "study report study", of_folder("study report study")),
+        mode(
+            "study report",
+            "a study",
+            "study report study",
+            [of_folder("study report study"), vec![("--intervals", Changes("--intervals 20"))]].concat(),
+        ),
         mode(
             "study restore",
             "a study",

@@ -2,21 +2,22 @@
 
 use serde_json::json;
 
+use super::intervals::compute;
 use super::planned;
 use super::status::Counts;
 use crate::CliError;
-use crate::args::StudyFolderArgument;
+use crate::args::StudyReport;
 use crate::commands::{print, print_json};
 use crate::progress::say;
 use crate::report::method_tests::{figures, sheets};
 use crate::report::study::{StudyFacts, render};
 use crate::report::{chart, figures_of};
 use crate::run_folder::{write_json, write_text};
-use crate::study::{Analysis, Plan, Points, Study, cohorts};
+use crate::study::{Analysis, Intervals, Plan, Points, Study, cohorts};
 
-pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
+pub(super) fn run(arguments: &StudyReport) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
-    let (facts, analysis) = write(&plan)?;
+    let (facts, analysis) = write_with(&plan, arguments.intervals)?;
     if arguments.json {
         return print_json(&json!({ "study": facts, "analysis": analysis }));
     }
@@ -37,13 +38,21 @@ pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
 /// # Errors
 /// [`CliError::RunFolder`] if nothing is finished, and for files that cannot be read or written.
 pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), CliError> {
+    write_with(plan, None)
+}
+
+fn write_with(plan: &Plan, replicates: Option<usize>) -> Result<(StudyFacts, Analysis), CliError> {
     let counts = Counts::of(plan)?;
     let points = Points::read(plan)?;
     if points.trials.is_empty() {
         let problem = "no trial has finished; `fairtte study run` runs them".to_owned();
         return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
     }
-    let mut analysis = Study::new(plan, &points).analyse()?;
+    let intervals = match replicates {
+        Some(replicates) => compute(plan, &points, replicates)?,
+        None => Intervals::read(plan)?,
+    };
+    let mut analysis = Study::new(plan, &points).with(&intervals).analyse()?;
     let (sheet, missing) = cohorts(plan)?;
     if let Some(sizes) = analysis.sections.first_mut() {
         sizes.sheets.splice(0..0, sheet);

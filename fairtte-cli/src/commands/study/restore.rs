@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fairtte_data::{Part, write_predictions};
@@ -20,7 +20,7 @@ use crate::commands::use_threads;
 use crate::prepare::{Care, Prepared, prepare};
 use crate::progress::say;
 use crate::run_folder::{OpenRun, write_text};
-use crate::study::TrialFolder;
+use crate::study::{Plan, TrialFolder};
 
 pub(super) fn run(arguments: &StudyRestore) -> Result<(), CliError> {
     let started = Instant::now();
@@ -47,6 +47,17 @@ pub(super) fn run(arguments: &StudyRestore) -> Result<(), CliError> {
     write_text(&open.folder.done(), "")?;
     say(format!("restored: {}", open.folder.path().display()));
     Ok(())
+}
+
+/// Restores a trial to `output` with the curves of its kept epochs, for intervals.
+pub(super) fn restore_curves(plan: &Plan, place: usize, output: &Path) -> Result<(), CliError> {
+    let planned = plan.resolve(place)?;
+    let mut run = planned.run;
+    output.clone_into(&mut run.output);
+    let open = OpenRun::open(run)?;
+    unpack(&plan.folder().trial(&planned.id), &open)?;
+    let prepared = prepare(&open, Care::Usual)?;
+    predict(&open, &prepared)
 }
 
 /// Model, choice and log of the trial.

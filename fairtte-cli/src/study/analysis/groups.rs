@@ -1,5 +1,7 @@
 //! Groups per head, starts and backbones.
 
+use std::collections::BTreeSet;
+
 use fairtte_metrics::statistics::Alternative;
 
 use super::charts::{RowCharts, metric_axis};
@@ -12,6 +14,7 @@ use crate::report::list;
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
 use crate::study::choice::best;
+use crate::study::intervals::Model;
 use crate::study::points::{Setting, TrialPoints};
 
 /// The groups of every head, and whether they differ over heads and trials.
@@ -24,9 +27,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
         figures.panel(&panel_title(study, setting));
         let mut by_head = Vec::new();
         for head in &of_study.heads.names {
-            let trials = study.trials(setting, |cell| {
-                cell.block == Block::Base && cell.head == *head && cell.start == of_study.base_start()
-            });
+            let trials = of_head(study, setting, head);
             let chosen: Vec<_> = (0..LABELS.len()).map(|metric| best(&trials, metric)).collect::<Result<_, _>>()?;
             figures.row(head);
             n_trials.push(trials.len());
@@ -39,7 +40,13 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                     Cell::Count(level.events_test),
                 ];
                 row.extend((0..LABELS.len()).map(|metric| score(of_group(metric))));
-                (0..LABELS.len()).for_each(|metric| figures.dot(metric, &level.name, of_group(metric), None));
+                for (metric, model) in chosen.iter().enumerate() {
+                    let interval = model.as_ref().zip(study.intervals).and_then(|(model, intervals)| {
+                        let model = Model { place: model.place, epoch: model.epoch };
+                        intervals.of(study.plan, &model, metric, (&setting.attribute, &level.name))
+                    });
+                    figures.dot(metric, &level.name, of_group(metric), interval);
+                }
                 rows.push(row);
             }
             by_head.push(trials);
@@ -71,6 +78,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
         tested.n_shown, tested.n_tests
     )];
     verdict.extend(tested.too_few());
+    verdict.extend(about_intervals(study)?);
     Ok(Section {
         id: "groups",
         title: "Groups".to_owned(),
@@ -95,6 +103,41 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
             (title, metric_axis(metric), caption)
         }),
     })
+}
+
+/// The best trials of a head with the base strategy and start.
+fn of_head<'a>(study: &Study<'a>, setting: &Setting, head: &str) -> Vec<&'a TrialPoints> {
+    let start = study.plan.study().base_start();
+    study.trials(setting, |cell| cell.block == Block::Base && cell.head == *head && cell.start == start)
+}
+
+/// The models of the section.
+pub(super) fn shown(study: &Study<'_>) -> Result<BTreeSet<Model>, CliError> {
+    let mut found = BTreeSet::new();
+    for setting in study.settings() {
+        for head in &study.plan.study().heads.names {
+            let trials = of_head(study, setting, head);
+            for metric in 0..LABELS.len() {
+                found.extend(best(&trials, metric)?.map(|model| Model { place: model.place, epoch: model.epoch }));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How the intervals were made, and how many models have none.
+fn about_intervals(study: &Study<'_>) -> Result<Option<String>, CliError> {
+    let Some(intervals) = study.intervals.filter(|intervals| intervals.replicates > 0) else {
+        return Ok(None);
+    };
+    let models = shown(study)?;
+    let n = models.iter().filter(|model| intervals.has(study.plan, model)).count();
+    let of = counted(intervals.replicates, "bootstrap replicate");
+    Ok(Some(format!(
+        "Intervals of the groups: {of} of the people of the test part, for {n} of {} models{}.",
+        models.len(),
+        if n < models.len() { "; the others have none, or keep no weights to predict with" } else { "" }
+    )))
 }
 
 /// The setting with the events of its groups: `films sex: 12 and 9 events`.
