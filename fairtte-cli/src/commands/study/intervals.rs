@@ -19,6 +19,9 @@ pub(super) fn compute(plan: &Plan, points: &Points, replicates: usize) -> Result
         let message = "the values of a study with folds are means over them, which have no such intervals".to_owned();
         return Err(CliError::setting("--intervals", message, None));
     }
+    if replicates == 0 {
+        return Err(CliError::setting("--intervals", "0 replicates, expected at least 1".to_owned(), None));
+    }
     let mut known = Intervals::read(plan)?;
     if known.replicates != replicates {
         known = Intervals::of_replicates(replicates);
