@@ -35,8 +35,8 @@ pub use features::Features;
 pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
 pub use study::{
-    StudyClean, StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyRestore,
-    StudyRun, StudySubmit, StudyTemplate, StudyTrial, TemplateKind,
+    StudyClean, StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyReport,
+    StudyRestore, StudyRun, StudySubmit, StudyTemplate, StudyTrial, TemplateKind,
 };
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};

@@ -29,7 +29,7 @@ pub enum StudyCommand {
     /// Gather the scores of all finished trials in `results.parquet`
     Collect(StudyFolderArgument),
     /// Write the tables and the page of what is finished, and say what is missing
-    Report(StudyFolderArgument),
+    Report(StudyReport),
     /// Make an ordinary run folder of a finished trial: its data, curves and report
     Restore(StudyRestore),
     /// Remove the models of a finished study that no rule chooses
@@ -173,6 +173,27 @@ pub struct StudyFolderArgument {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `fairtte study report`.
+#[derive(Args, Debug, Serialize)]
+pub struct StudyReport {
+    /// Folder of the study
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// Bootstrap replicates for intervals of the chosen models, for example 1000; they predict again, in `chosen/` of the study.
+    /// 0 = no intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replicates: usize,
+
+    /// Threads; 0 = one per core
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
 
     /// Results as JSON on standard output
     #[arg(long)]

@@ -4,6 +4,7 @@ mod clean;
 mod collect;
 mod doctor;
 mod estimate;
+mod intervals;
 mod plan;
 mod report;
 mod restore;

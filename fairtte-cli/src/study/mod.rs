@@ -24,7 +24,7 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Drawing, Plot, Section, Study};
+pub(crate) use analysis::{Analysis, Drawing, Model, Plot, ReadCohort, Samples, Section, Study};
 pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};
@@ -34,7 +34,7 @@ pub(crate) use plan::{Plan, Planned};
 pub(crate) use points::Points;
 pub(crate) use pool::{Pool, Progress};
 pub(crate) use results::write_results;
-pub(crate) use scores::score;
+pub(crate) use scores::{METRICS, score};
 #[cfg(test)]
 pub(crate) use slurm::Task;
 pub(crate) use slurm::{

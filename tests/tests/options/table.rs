@@ -871,7 +871,12 @@ fn studies() -> Vec<Mode> {
         ),
         mode("study status", "a study", "study status study", of_folder("study status study")),
         mode("study collect", "a study", "study collect study", of_folder("study collect study")),
-        mode("study report", "a study", "study report study", of_folder("study report study")),
+        mode(
+            "study report",
+            "a study",
+            "study report study",
+            [of_folder("study report study"), vec![("--replicates", Changes("--replicates 5")), THREADS]].concat(),
+        ),
         mode(
             "study restore",
             "a study",

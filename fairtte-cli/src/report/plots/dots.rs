@@ -148,10 +148,11 @@ mod tests {
         assert!(svg.contains("pmf: F 0.600 (0.500 to 0.700), M 0.700; &lt;deephit&gt;: F 0.550, M undefined"), "{svg}");
         // Three values and two entries of the legend.
         assert_eq!(svg.matches("<polygon").count(), 5, "{svg}");
-        let n_lines = svg.matches("<polyline").count();
+        let intervals = |svg: &str| svg.matches("stroke=\"#0072B2\"").count();
+        assert_eq!(intervals(&svg), 1, "{svg}");
         about.series[0].dots[0] = dot(0.6, None);
         let without = dots(&about, "groups-c-td").expect("the texts are plain");
-        assert_eq!(without.matches("<polyline").count(), n_lines - 1, "the interval");
+        assert_eq!(intervals(&without), 0);
         about.reference = Some(0.5);
         let with = dots(&about, "groups-c-td").expect("the texts are plain");
         assert!(with.len() > without.len(), "the reference");

@@ -2,6 +2,7 @@
 
 use fairtte_metrics::statistics::Alternative;
 
+use super::pairs::ShownPair;
 use super::plots::{Plot, dot, dots, file_name};
 use super::{
     Family, LABELS, METRICS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet,
@@ -9,8 +10,8 @@ use super::{
 };
 use crate::CliError;
 use crate::plural::counted;
-use crate::report::Series;
 use crate::report::sheet::Cell;
+use crate::report::{Dot, Series};
 use crate::study::cells::Block;
 use crate::study::choice::{Chosen, best};
 use crate::study::points::{Level, Setting, TrialPoints};
@@ -66,8 +67,10 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let mut verdict = vec![format!(
         "{} of {} differences between groups are shown over heads and trials (p below 0.05 after Holm): all trainings share the \
          test samples, so such a difference may lie in those samples.",
-        tested.n_shown, tested.n_tests
+        tested.shown.len(),
+        tested.n_tests
     )];
+    verdict.extend(tested.shown.iter().take(MOST_NAMED).map(worse));
     verdict.extend(tested.too_few());
     Ok(Section {
         id: "groups",
@@ -88,18 +91,43 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     })
 }
 
+/// Differences between groups that are named in words.
+const MOST_NAMED: usize = 8;
+
+/// Which group is predicted worse, in words.
+fn worse(pair: &ShownPair) -> String {
+    let [setting, first, second, metric] = &pair.names[..] else { return String::new() };
+    let (higher, lower) = if pair.median > 0.0 { (first, second) } else { (second, first) };
+    // An IBS is an error.
+    let (of, than, is) = if metric == "IBS" { (higher, lower, "higher") } else { (lower, higher, "lower") };
+    let p = if pair.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", pair.p) };
+    format!(
+        "{setting}: {of} is predicted worse than {than}: {metric} is {is} by {:.3} in the median of {} ({p} after Holm).",
+        pair.median.abs(),
+        counted(pair.n_pairs, "pair")
+    )
+}
+
 /// A metric of every group by head, of the models that are best in the validation part.
 fn figure(study: &Study<'_>, setting: &Setting, metric: usize, best_of_heads: &[Vec<Option<Chosen>>]) -> Plot {
     let levels = &study.points.levels[setting];
-    let of = |group: usize, chosen: &Vec<Option<Chosen>>| chosen[metric].as_ref()?.test.groups.get(group).copied()?;
+    let of = |group: usize, chosen: &Vec<Option<Chosen>>| -> Option<Dot> {
+        let chosen = chosen[metric].as_ref()?;
+        let value = chosen.test.groups.get(group).copied()??;
+        Some(Dot { value, interval: study.interval(chosen, metric, &setting.attribute, group) })
+    };
     let series = |(group, level): (usize, &Level)| Series {
         name: format!("{} ({})", level.name, counted(level.events_test, "event")),
-        dots: best_of_heads.iter().map(|chosen| dot(of(group, chosen))).collect(),
+        dots: best_of_heads.iter().map(|chosen| of(group, chosen)).collect(),
     };
     let name = study.name(setting);
     dots(
         file_name(&["groups", METRICS[metric], &name]),
-        format!("{}, {name}: the best model of every head by the validation part, in the test part.", LABELS[metric]),
+        format!(
+            "{}, {name}: the best model of every head by the validation part, in the test part{}.",
+            LABELS[metric],
+            if study.samples.is_empty() { "" } else { ", with 95 % intervals over its subjects" }
+        ),
         (format!("{} of the groups, {name}", LABELS[metric]), LABELS[metric]),
         study.plan.study().heads.names.clone(),
         levels.iter().enumerate().map(series).collect(),
@@ -173,7 +201,9 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         question: format!("Does {base} predict better in every group than another start, and with a narrower gap?"),
         verdict: std::iter::once(format!(
             "{} of {} narrower gaps are shown (one-sided p below 0.05 after Holm); {} raw p values are above 0.05.",
-            tested.n_shown, tested.n_tests, tested.n_above
+            tested.shown.len(),
+            tested.n_tests,
+            tested.n_above
         ))
         .chain(tested.too_few())
         .collect(),
@@ -265,4 +295,23 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
         sheets: vec![sheet("backbones", caption, &header, rows, &[])],
         plots: Vec::new(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_that_is_predicted_worse_is_named() {
+        let pair = |metric: &str, median: f64| ShownPair {
+            names: ["films sex", "F", "M", metric].map(str::to_owned).to_vec(),
+            median,
+            n_pairs: 8,
+            p: 0.0234,
+        };
+        let sentence = "films sex: M is predicted worse than F: C^td is lower by 0.120 in the median of 8 pairs (p = 0.023 after Holm).";
+        assert_eq!(worse(&pair("C^td", 0.12)), sentence);
+        assert!(worse(&pair("C^td", -0.12)).starts_with("films sex: F is predicted worse than M: C^td is lower"));
+        assert!(worse(&pair("IBS", 0.12)).starts_with("films sex: F is predicted worse than M: IBS is higher"));
+    }
 }

@@ -1,0 +1,91 @@
+//! Bootstrap replicates of the models that a study chose, which predict again in the folder `chosen/` of the study.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use fairtte_data::predictions::Rising;
+use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_metrics::EvaluationSettings;
+
+use super::restore::rebuild;
+use crate::CliError;
+use crate::progress::{Files, say};
+use crate::run_folder::{OpenRun, RunFolder};
+use crate::scored::Scored;
+use crate::study::{METRICS, Model, Plan, Samples, TrialFolder};
+
+/// Replicates of the test part of every model, paired: a replicate has the same subjects in all models of a setting. A model whose
+/// training kept no weights is left out, which is said.
+///
+/// # Errors
+/// [`CliError::Config`] for a study with folds; the errors of preparation, prediction and evaluation.
+pub(super) fn samples(plan: &Plan, models: &BTreeSet<Model>, replicates: usize) -> Result<Samples, CliError> {
+    if plan.study().folds > 1 {
+        let message = "a study with folds has no intervals: its values are means over the folds, with standard errors";
+        return Err(CliError::setting("--replicates", message.to_owned(), None));
+    }
+    let (mut found, mut without) = (Samples::new(), BTreeSet::new());
+    let bar = Files::new("scoring chosen models");
+    for (done, model) in models.iter().enumerate() {
+        bar.update(done, models.len());
+        let id = &plan.ids()[model.place];
+        if let Some(run) = run_folder(plan, model.place)? {
+            found.insert(*model, sampled(&run, model.epoch, replicates)?);
+        } else {
+            without.insert(id);
+        }
+    }
+    bar.update(models.len(), models.len());
+    if !without.is_empty() {
+        let n = without.len();
+        say(format!("no intervals for {n} chosen trainings, which kept no model (execute.keep, or `study clean`)"));
+    }
+    Ok(found)
+}
+
+/// A run folder with the curves of a finished trial: its own if it was kept, or one in `chosen/`, which is made.
+fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, CliError> {
+    let trial: TrialFolder = plan.folder().trial(&plan.ids()[place]);
+    if RunFolder::new(trial.path()).done().exists() {
+        return Ok(Some(trial.path().to_owned()));
+    }
+    let path = plan.folder().chosen(&plan.ids()[place]);
+    if RunFolder::new(&path).done().exists() {
+        return Ok(Some(path));
+    }
+    if !trial.model().exists() {
+        return Ok(None);
+    }
+    rebuild(plan.resolve(place)?, &trial, &path)?;
+    Ok(Some(path))
+}
+
+/// The test part of a kept epoch, with replicates.
+fn sampled(
+    run: &std::path::Path,
+    epoch: usize,
+    replicates: usize,
+) -> Result<fairtte_metrics::evaluation::SampledMetrics, CliError> {
+    let OpenRun { file, folder } = OpenRun::read(run)?;
+    let kept = folder.kept()?;
+    let path = if kept.epoch == epoch {
+        folder.predictions()
+    } else {
+        let chosen = kept.rules.values().find(|chosen| chosen.epoch == epoch);
+        let chosen = chosen.ok_or_else(|| CliError::RunFolder {
+            path: folder.selection(),
+            problem: format!("epoch {epoch} is not among those that the training kept"),
+        })?;
+        run.join(&chosen.file)
+    };
+    let (cohort, groups) = read_cohort(&folder.cohort())?;
+    let split = Split::read_csv(&folder.split(), &cohort)?;
+    let settings = EvaluationSettings {
+        metrics: METRICS.map(str::to_owned).to_vec(),
+        min_events: 0,
+        replicates,
+        ..file.evaluation.metrics_only()
+    };
+    let predictions = read_predictions(&path, Rising::Refuse)?;
+    Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)?.sample(&settings)
+}
