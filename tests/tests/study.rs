@@ -330,6 +330,15 @@ fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_r
     assert!(status.contains("unreadable data: 1 trial (0) on n1: no table"), "{status}");
     succeed(["study", "trial", &output.display().to_string(), "0", "--again"]);
     assert!(folder.join("scores.json").exists() && !folder.join("failed.json").exists());
+    // A trial that fails does not keep the others of its pack from running.
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
+    let place = manifest(&output).iter().position(|row| row["strategy"] == "laftr").unwrap();
+    let refused = trial(&output, &manifest(&output)[place]["id"]).join("refused.json");
+    std::fs::remove_file(&refused).unwrap();
+    let id = id.clone();
+    fail(["study", "trial", &output.display().to_string(), "0", &place.to_string()], 4, &id);
+    assert!(refused.exists());
 }
 
 /// In group F the images say little about the time: Harrell's C of what they say is 0.56 instead of 0.74.

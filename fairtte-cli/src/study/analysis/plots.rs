@@ -30,9 +30,10 @@ impl Serialize for Plot {
 
 /// A name for files: `films-a sex*` becomes `films-a-sex`.
 pub(super) fn file_name(words: &[&str]) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let words: Vec<String> = words.iter().map(|word| word.trim_end_matches('*').chars().map(plain).collect()).collect();
-    words.join("-").to_lowercase()
+    let joined = words.join("-");
+    let is_plain = |c: char| c.is_alphanumeric() || "._".contains(c);
+    // One dash for whatever is between plain characters.
+    joined.split(|c: char| !is_plain(c)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_lowercase()
 }
 
 /// A value without an interval.
@@ -60,6 +61,6 @@ mod tests {
     #[test]
     fn names_of_files_have_no_blanks_stars_or_slashes() {
         assert_eq!(file_name(&["groups", "c-td", "Films a sex*"]), "groups-c-td-films-a-sex");
-        assert_eq!(file_name(&["shift", "a/b", "90 %"]), "shift-a-b-90--");
+        assert_eq!(file_name(&["shift", "a/b", "{ fraction = [-0.2, 0.2] }"]), "shift-a-b-fraction-0.2-0.2");
     }
 }
