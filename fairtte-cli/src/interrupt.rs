@@ -1,7 +1,7 @@
 //! Requests to stop: Ctrl-C, and the signals of schedulers (SIGTERM; SIGUSR1, which SLURM can send some time before its
 //! limit; SIGHUP). A training completes its step, saves its state and prints how to resume it; outside a training, and
-//! on a second request, the program exits at once. At any moment every result is complete or absent; at most a hidden
-//! temporary file, which nothing reads, is left behind.
+//! on a second request other than SIGUSR1, the program exits at once. At any moment every result is complete or absent; at most
+//! a hidden temporary file, which nothing reads, is left behind.
 //!
 //! Ctrl-C ends with the usual exit code; the signals of a scheduler end with the code that requests a restart.
 
@@ -14,6 +14,9 @@ use crate::exit::Exit;
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// Whether the next request ends the program at once.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+/// Whether no training runs.
+#[cfg(unix)]
+static OUTSIDE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 /// Exit code of the signal received; 0 = none.
 static CODE: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
@@ -38,7 +41,11 @@ fn install_signals() {
     use signal_hook::flag;
     let code = Exit::TryAgain as u8;
     let hang_up = (!outlives_terminal()).then_some(SIGHUP);
-    for signal in [SIGTERM, SIGUSR1].into_iter().chain(hang_up) {
+    // A warning before the end: it may come together with the SIGTERM of the scheduler, and is never the second request.
+    let _ = flag::register_conditional_shutdown(SIGUSR1, i32::from(code), Arc::clone(&OUTSIDE));
+    let _ = flag::register_usize(SIGUSR1, Arc::clone(&CODE), usize::from(code));
+    let _ = flag::register(SIGUSR1, Arc::clone(&STOP));
+    for signal in [SIGTERM].into_iter().chain(hang_up) {
         // Actions run in this order: the first signal in training sets the flag that the second one reads. Registering
         // fails only for signals that cannot be caught.
         let _ = flag::register_conditional_shutdown(signal, i32::from(code), Arc::clone(&AT_ONCE));
@@ -80,8 +87,12 @@ pub(crate) fn request() {
 #[cfg(feature = "train")]
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     AT_ONCE.store(false, Ordering::Relaxed);
+    #[cfg(unix)]
+    OUTSIDE.store(false, Ordering::Relaxed);
     let value = training(&STOP);
     AT_ONCE.store(true, Ordering::Relaxed);
+    #[cfg(unix)]
+    OUTSIDE.store(true, Ordering::Relaxed);
     value
 }
 

@@ -208,19 +208,6 @@ pub(crate) fn read_tables(run: &RunFile) -> Result<(Cohort, Exclusions, FittedAt
     Ok((cohort, exclusions, attributes))
 }
 
-/// Reads and labels the tables, and groups the attributes as a training does that can read every image.
-///
-/// # Errors
-/// [`CliError`] from the data or the run file.
-#[cfg(feature = "train")]
-pub(crate) fn group_tables(run: &RunFile) -> Result<(fairtte_metrics::Outcomes, FittedAttributes), CliError> {
-    let (cohort, exclusions) = label(run)?;
-    cohort.require_samples("after labelling", &exclusions)?;
-    let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
-    let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
-    Ok((cohort.outcomes(&cohort.all_rows())?, attributes))
-}
-
 /// Steps 1 and 2. A gated data set is named with its terms first.
 pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
     let adapter = run.data.adapter(run.seed, &run.cache());

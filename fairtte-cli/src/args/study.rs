@@ -179,17 +179,21 @@ pub struct StudyFolderArgument {
     pub json: bool,
 }
 
-/// A command that reads the folder of a study.
+/// The arguments of `fairtte study report`.
 #[derive(Args, Debug, Serialize)]
 pub struct StudyReport {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 
-    /// Let the best model of every head predict again and show intervals of its groups, from N bootstrap replicates; later
-    /// reports show them too
-    #[arg(long, value_name = "N")]
-    pub intervals: Option<usize>,
+    /// Bootstrap replicates for intervals of the chosen models, for example 1000; they predict again, in `chosen/` of the study.
+    /// 0 = no intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replicates: usize,
+
+    /// Threads; 0 = one per core
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
 
     /// Results as JSON on standard output
     #[arg(long)]

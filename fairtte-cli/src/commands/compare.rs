@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
     let folders: Vec<PathBuf> = runs.iter().map(|run| run.output.clone()).collect();
     let verdict = Verdict { not_trained, ..select(Runs::of(&folder, &folders)?, &asked)? };
     write(&folder, &verdict)?;
-    write_report(&plan)?;
+    write_report(&plan, 0)?;
     if arguments.common.json {
         return print_json(&verdict);
     }

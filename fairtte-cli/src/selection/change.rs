@@ -17,7 +17,7 @@ const FEWEST_SEEDS: usize = 2;
 
 /// The change of a metric (`relative`: in percent too) or of a signed difference, `first` minus `second`. The intervals are
 /// percentile intervals: draws of trainings have no jackknife, which `BCa` would need.
-pub(super) fn change(first: &SampledValue, second: &SampledValue, level: f64, relative: bool) -> Change {
+pub(crate) fn change(first: &SampledValue, second: &SampledValue, level: f64, relative: bool) -> Change {
     let difference = first.minus(second);
     let undefined_replicates = difference.replicates.iter().filter(|value| value.is_none()).count();
     let mut found = Change { undefined_replicates, ..Change::default() };

@@ -26,6 +26,8 @@ mod trainings;
 mod verdict;
 
 pub(crate) use candidates::Runs;
+#[cfg(feature = "train")]
+pub(crate) use change::change;
 pub(crate) use choose::{Asked, choose};
 pub(crate) use page::page;
 pub(crate) use table::{markdown, terminal};

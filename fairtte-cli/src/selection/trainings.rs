@@ -10,7 +10,7 @@ use super::verdict::Network;
 use crate::CliError;
 use crate::progress::say;
 use crate::run_file::{RunFile, Written};
-use crate::run_folder::{RunFolder, essence};
+use crate::run_folder::RunFolder;
 
 /// A run, or runs that differ in the fold alone, in the order of the folds.
 pub(super) struct Training {
@@ -50,11 +50,7 @@ pub(super) fn trainings(root: &Path, found: Vec<(PathBuf, RunFile)>) -> Result<V
     let n = found.iter().find_map(|(_, run)| run.split.k_fold).map_or(1, |of| of.folds);
     let mut by_settings: BTreeMap<String, Vec<(PathBuf, RunFile)>> = BTreeMap::new();
     for (path, run) in found {
-        let mut same = run.clone();
-        if let Some(of) = &mut same.split.k_fold {
-            of.fold = 0;
-        }
-        by_settings.entry(essence(&same)?.to_string()).or_default().push((path, run));
+        by_settings.entry(without_fold(&run)?).or_default().push((path, run));
     }
     let (mut complete, mut incomplete) = (Vec::new(), Vec::new());
     for mut folds in by_settings.into_values() {
@@ -76,6 +72,15 @@ pub(super) fn trainings(root: &Path, found: Vec<(PathBuf, RunFile)>) -> Result<V
         say(format!("left out: {line}"));
     }
     Ok(complete)
+}
+
+/// The settings of a run but for its fold, its title and its places.
+fn without_fold(run: &RunFile) -> Result<String, CliError> {
+    let mut same = RunFile { name: String::new(), output: PathBuf::new(), cache: None, threads: 0, ..run.clone() };
+    if let Some(of) = &mut same.split.k_fold {
+        of.fold = 0;
+    }
+    same.to_toml()
 }
 
 impl Training {

@@ -1,9 +1,11 @@
 //! The tables of a study, each a function of the scores of its finished trials.
 
 mod charts;
+mod cohorts;
 mod equity;
 mod folds;
 mod groups;
+mod intervals;
 mod pairs;
 mod shifts;
 mod strategies;
@@ -12,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+pub(crate) use self::cohorts::Read as ReadCohort;
+pub(crate) use self::intervals::{Model, Samples};
 use self::pairs::{Family, PairRow};
 use super::cells::{Block, Cell};
-use super::intervals::{Intervals, Model};
 use super::plan::Plan;
 use super::points::{Level, Points, Setting, TrialPoints, Values};
 use super::scores::METRICS;
@@ -62,37 +65,31 @@ pub(crate) struct Analysis {
 pub(crate) struct Study<'a> {
     plan: &'a Plan,
     points: &'a Points,
-    intervals: Option<&'a Intervals>,
+    /// Replicates of chosen models; empty if none were asked for.
+    samples: Samples,
 }
 
 impl<'a> Study<'a> {
     pub(crate) fn new(plan: &'a Plan, points: &'a Points) -> Self {
-        Self { plan, points, intervals: None }
+        Self { plan, points, samples: Samples::new() }
     }
 
-    /// The same with intervals of models.
-    pub(crate) fn with(self, intervals: &'a Intervals) -> Self {
-        Self { intervals: Some(intervals), ..self }
+    /// With replicates of the chosen models.
+    pub(crate) fn with(self, samples: Samples) -> Self {
+        Self { samples, ..self }
     }
 
-    /// The models whose groups are shown, the best of every head.
-    ///
-    /// # Errors
-    /// [`CliError`] if a value is not finite.
-    pub(crate) fn shown_by_group(&self) -> Result<BTreeSet<Model>, CliError> {
-        groups::shown(self)
-    }
-
-    /// All tables that the finished trials allow.
+    /// All tables that the finished trials allow; `cohorts` are the data sets, in the order of the study.
     ///
     /// # Errors
     /// [`CliError`] if a statistic cannot be computed, which no scores should cause.
-    pub(crate) fn analyse(&self) -> Result<Analysis, CliError> {
+    pub(crate) fn analyse(&self, cohorts: &[ReadCohort]) -> Result<Analysis, CliError> {
         let chosen = strategies::choose(self)?;
         let gaps = strategies::rank_tests(self, &chosen, false)?;
         let gaps_against_control = strategies::rank_tests(self, &chosen, true)?;
-        let mut sections = vec![self.sizes()];
+        let mut sections = vec![cohorts::section(self, cohorts), self.sizes()];
         sections.extend(strategies::section(self, &chosen));
+        sections.extend(intervals::section(self, &chosen));
         sections.extend(folds::section(self, &chosen));
         sections.push(groups::section(self)?);
         sections.extend(groups::starts(self)?);
@@ -110,23 +107,23 @@ impl<'a> Study<'a> {
         Ok(Analysis { sections, gaps, gaps_against_control })
     }
 
-    /// The places of all models that a rule chooses: those of the strategies, and the best ones of every cell by every metric.
+    /// All models that a rule chooses: those of the strategies, and the best ones of every cell by every metric.
     ///
     /// # Errors
     /// [`CliError`] if a value is not finite.
-    pub(crate) fn chosen(&self) -> Result<BTreeSet<usize>, CliError> {
-        let mut places: BTreeSet<usize> =
-            strategies::choose(self)?.iter().flat_map(strategies::ChosenOf::models).map(|model| model.place).collect();
+    pub(crate) fn chosen(&self) -> Result<BTreeSet<Model>, CliError> {
+        let mut models: BTreeSet<Model> =
+            strategies::choose(self)?.iter().flat_map(strategies::ChosenOf::models).map(Model::from).collect();
         let mut by_cell: BTreeMap<usize, Vec<&TrialPoints>> = BTreeMap::new();
         for trial in &self.points.trials {
             by_cell.entry(trial.cell).or_default().push(trial);
         }
         for trials in by_cell.values() {
             for metric in 0..METRICS.len() {
-                places.extend(super::choice::best(trials, metric)?.map(|model| model.place));
+                models.extend(super::choice::best(trials, metric)?.as_ref().map(Model::from));
             }
         }
-        Ok(places)
+        Ok(models)
     }
 
     /// All settings that have a finished trial.

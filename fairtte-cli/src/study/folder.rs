@@ -5,6 +5,7 @@
 //!    cache/                                   decoded images and simulated cohorts, shared by all trials
 //!    trials/ab/ab12..ef/                      a trial, named by its content
 //!    sex/erm-seed1/                           a trial of a comparison
+//!    chosen/ab12..ef/                         chosen trials as run folders, if intervals were asked for
 //!    todo/ log/                               what was submitted to SLURM, and what its tasks said
 //!    results.parquet choice.json ..           what `collect` and `report` write
 //! ```
@@ -62,6 +63,11 @@ impl StudyFolder {
     /// The record of what was submitted.
     pub(crate) fn submitted(&self) -> PathBuf {
         self.todo().join("submitted.json")
+    }
+
+    /// The run folder of a chosen model, which predicts again for intervals.
+    pub(crate) fn chosen(&self, id: &str) -> PathBuf {
+        self.path.join("chosen").join(id)
     }
 
     /// What the tasks said.

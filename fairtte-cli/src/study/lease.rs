@@ -38,6 +38,12 @@ pub(crate) struct Holder {
     /// Job and task of SLURM, if it runs there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
+    /// How often SLURM had started this task again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) restart: Option<u32>,
+    /// The name that SLURM has for the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
 }
 
 impl Holder {
@@ -46,7 +52,22 @@ impl Holder {
         let word = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let task =
             word("SLURM_ARRAY_JOB_ID").zip(word("SLURM_ARRAY_TASK_ID")).map(|(job, task)| format!("{job}_{task}"));
-        Self { host: host_name(), process: std::process::id(), task: task.or_else(|| word("SLURM_JOB_ID")) }
+        let task = task.or_else(|| word("SLURM_JOB_ID"));
+        let restart = task.as_ref().map(|_| word("SLURM_RESTART_COUNT").and_then(|n| n.parse().ok()).unwrap_or(0));
+        let node = word("SLURMD_NODENAME");
+        Self { host: host_name(), process: std::process::id(), task, restart, node }
+    }
+
+    /// The machine, for people.
+    pub(crate) fn machine(&self) -> &str {
+        self.node.as_deref().unwrap_or(&self.host)
+    }
+
+    /// Whether SLURM started the task of this holder again: then its machine failed, or it was preempted, and the trial is not
+    /// to blame.
+    pub(crate) fn was_restarted(&self) -> bool {
+        let this = Self::this();
+        self.task.is_some() && self.task == this.task && self.restart < this.restart
     }
 }
 
@@ -83,8 +104,8 @@ pub(crate) struct Lease {
     path: PathBuf,
     /// Attempts at this trial so far, this one included.
     pub(crate) attempt: usize,
-    /// Whether an earlier holder vanished without giving the trial back: it was killed, or its machine died.
-    pub(crate) took_over: bool,
+    /// The earlier holder, if it vanished without giving the trial back: it was killed, or its machine died.
+    pub(crate) took_over: Option<Holder>,
     beats: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -158,9 +179,9 @@ impl Lease {
         std::fs::create_dir_all(folder.path()).map_err(|error| failed(folder.path(), &error))?;
         let now = time_of_server(folder.path())?;
         let (next, took_over) = match held(folder, now, timing.stale)? {
-            None => (0, false),
+            None => (0, None),
             Some((_, _, Some(holder))) => return Ok(Claim::Held(holder)),
-            Some((n, modified, None)) => (n + 1, modified != UNIX_EPOCH),
+            Some((n, modified, None)) => (n + 1, (modified != UNIX_EPOCH).then(|| holder(&folder.lease(n)))),
         };
         let path = folder.lease(next);
         let mut file = match File::create_new(&path) {
@@ -235,7 +256,7 @@ fn touch(mut file: &File) {
 
 fn holder(path: &Path) -> Holder {
     // A lease that was created a moment ago may still be empty.
-    let unknown = || Holder { host: "another process".to_owned(), process: 0, task: None };
+    let unknown = || Holder { host: "another process".to_owned(), process: 0, task: None, restart: None, node: None };
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(unknown)
 }
@@ -277,7 +298,7 @@ mod tests {
         first.release();
         assert_eq!(std::fs::metadata(trial.lease(0)).unwrap().modified().unwrap(), UNIX_EPOCH);
         let second = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
-        assert_eq!((second.attempt, second.took_over), (2, false), "it was given back");
+        assert_eq!((second.attempt, second.took_over.is_some()), (2, false), "it was given back");
         assert!(second.is_ours(&trial));
         // Abandoned: no beat for longer than the limit.
         drop(second);
@@ -285,13 +306,13 @@ mod tests {
         assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(_)), "29 of 30 s");
         age(&trial.lease(1), 31);
         let third = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
-        assert_eq!((third.attempt, third.took_over), (3, true));
+        assert_eq!((third.attempt, third.took_over.is_some()), (3, true));
         // Its process is gone: no need to wait. (No process has this number: the highest is below 2^22.)
         let dead = Holder { process: 1 << 30, ..Holder::this() };
         std::fs::write(trial.lease(2), serde_json::to_string(&dead).unwrap()).unwrap();
         let fourth = Lease::claim(&trial, TIMING, || ()).unwrap();
         if Path::new("/proc/self").exists() {
-            assert!(ours(fourth).took_over);
+            assert!(ours(fourth).took_over.is_some());
         }
         let elsewhere = Holder { host: "another".to_owned(), ..dead };
         std::fs::write(trial.lease(4), serde_json::to_string(&elsewhere).unwrap()).unwrap();

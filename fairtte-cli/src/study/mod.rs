@@ -5,16 +5,14 @@
 //! file and names it by its content, `folder.rs` knows where everything is, `lease.rs` keeps two processes off one trial,
 //! `state.rs` tells planned, running, finished and failed trials apart from files alone, `pool.rs` runs them as child
 //! processes, `scores.rs` is what a finished trial leaves behind, and
-//! `tidy.rs` removes the rest. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `cohorts.rs` counts the groups; `intervals.rs` keeps bootstrap intervals; `points.rs`, `choice.rs` and `analysis/` make the report.
+//! `tidy.rs` removes the rest. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `points.rs`, `choice.rs` and `analysis/` make the report.
 
 mod analysis;
 mod cells;
 mod choice;
-mod cohorts;
 mod cost;
 mod file;
 mod folder;
-mod intervals;
 mod lease;
 mod plan;
 mod points;
@@ -26,19 +24,17 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Section, Study};
+pub(crate) use analysis::{Analysis, Model, ReadCohort, Samples, Section, Study};
 pub(crate) use cells::Block;
-pub(crate) use cohorts::cohorts;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
-pub(crate) use intervals::{Intervals, Model};
 pub(crate) use lease::{Claim, Holder, Lease, Sign, Timing, last_sign, time_of_server};
 pub(crate) use plan::{Plan, Planned};
 pub(crate) use points::Points;
 pub(crate) use pool::{Pool, Progress};
 pub(crate) use results::write_results;
-pub(crate) use scores::{evaluate_epochs, score};
+pub(crate) use scores::{METRICS, score};
 #[cfg(test)]
 pub(crate) use slurm::Task;
 pub(crate) use slurm::{

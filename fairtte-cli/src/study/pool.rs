@@ -148,6 +148,6 @@ fn record_kill(folder: &TrialFolder, ended: &Ended) -> Result<(), CliError> {
     let class = if ended.status.code().is_none() { FailureClass::Killed } else { FailureClass::Unknown };
     let message = format!("place {} of the manifest, {}: {}", ended.index, ended.status, ended.said.trim());
     let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
-    let failure = Failure { class, message, host: super::lease::Holder::this().host, attempts };
+    let failure = Failure { class, message, host: super::lease::Holder::this().machine().to_owned(), attempts };
     write_json(&folder.failed(), &failure)
 }

@@ -1,13 +1,13 @@
 //! What a finished trial leaves behind: the metrics of every epoch that a rule kept, in the validation and the test part,
 //! for everybody and for every group; no curves and no replicates.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
-use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 use serde::{Deserialize, Serialize};
 
 use crate::CliError;
@@ -151,33 +151,6 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
         warnings: folder.warnings()?.into_iter().map(|warning| warning.name).collect(),
         kept: found,
     })
-}
-
-/// Evaluates kept epochs of a run in the test part, with intervals from `replicates`.
-///
-/// # Errors
-/// The errors of reading and evaluating.
-pub(crate) fn evaluate_epochs(
-    run: &Path,
-    epochs: &BTreeSet<usize>,
-    replicates: usize,
-) -> Result<Vec<(usize, EvaluationReport)>, CliError> {
-    let OpenRun { file, folder } = OpenRun::read(run)?;
-    let kept = folder.kept()?;
-    let (cohort, groups) = read_cohort(&folder.cohort())?;
-    let split = Split::read_csv(&folder.split(), &cohort)?;
-    let metrics = METRICS.map(str::to_owned).to_vec();
-    let settings = EvaluationSettings { metrics, min_events: 0, replicates, ..file.evaluation.values_only() };
-    let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
-    for chosen in kept.rules.values() {
-        files.entry(chosen.epoch).or_insert_with(|| run.join(&chosen.file));
-    }
-    let of = |(epoch, path): (usize, std::path::PathBuf)| {
-        let predictions = read_predictions(&path, Rising::Refuse)?;
-        let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)?;
-        Ok((epoch, scored.evaluate(&settings)?))
-    };
-    files.into_iter().filter(|(epoch, _)| epochs.contains(epoch)).map(of).collect()
 }
 
 fn of_metric(name: &str, report: &MetricReport) -> MetricScores {

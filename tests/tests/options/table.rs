@@ -875,7 +875,7 @@ fn studies() -> Vec<Mode> {
             "study report",
             "a study",
             "study report study",
-            [of_folder("study report study"), vec![("--intervals", Changes("--intervals 20"))]].concat(),
+            [of_folder("study report study"), vec![("--replicates", Changes("--replicates 5")), THREADS]].concat(),
         ),
         mode(
             "study restore",

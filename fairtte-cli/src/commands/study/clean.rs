@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &StudyClean) -> Result<(), CliError> {
     let points = Points::read(&plan)?;
     let chosen = Study::new(&plan, &points).chosen()?;
     let chosen: BTreeSet<&String> =
-        chosen.into_iter().flat_map(|place| plan.folds_of(place)).map(|place| &plan.ids()[place]).collect();
+        chosen.into_iter().flat_map(|model| plan.folds_of(model.place)).map(|place| &plan.ids()[place]).collect();
     let (mut n_removed, mut n_bytes) = (0, 0);
     for id in plan.ids().iter().collect::<BTreeSet<_>>() {
         let model = plan.folder().trial(id).model();

@@ -168,7 +168,7 @@ impl Trials {
                 what: format!(
                     "place {place} is held by process {}{of} on {}, which gave no sign of life for {} s or is in no queue",
                     sign.holder.process,
-                    sign.holder.host,
+                    sign.holder.machine(),
                     age(sign).as_secs()
                 ),
                 help: format!("it is free in {left} s; the next `study submit` or `study run` takes it"),
@@ -224,7 +224,13 @@ mod tests {
     fn what_helps_is_said_beside_what_is_wrong() {
         let now = SystemTime::now();
         let sign = |task: Option<&str>, age: u64| Sign {
-            holder: Holder { host: "n2".to_owned(), process: 7, task: task.map(str::to_owned) },
+            holder: Holder {
+                host: "n2".to_owned(),
+                process: 7,
+                task: task.map(str::to_owned),
+                restart: None,
+                node: None,
+            },
             at: now - Duration::from_secs(age),
         };
         let trials = Trials {

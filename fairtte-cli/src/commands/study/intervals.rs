@@ -1,55 +1,91 @@
-//! Intervals of the models of a report: each is restored for a moment and predicts again.
+//! Bootstrap replicates of the models that a study chose, which predict again in the folder `chosen/` of the study.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use super::restore::restore_curves;
+use fairtte_data::predictions::Rising;
+use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_metrics::EvaluationSettings;
+
+use super::restore::rebuild;
 use crate::CliError;
-use crate::plural::counted;
-use crate::progress::say;
-use crate::study::{Intervals, Model, Plan, Points, Study, evaluate_epochs};
+use crate::progress::{Files, say};
+use crate::run_folder::{OpenRun, RunFolder};
+use crate::scored::Scored;
+use crate::study::{METRICS, Model, Plan, Samples, TrialFolder};
 
-/// The intervals of the models whose groups the report shows; those of `replicates` that are known already are not computed
-/// again, and models without kept weights have none.
+/// Replicates of the test part of every model, paired: a replicate has the same subjects in all models of a setting. A model whose
+/// training kept no weights is left out, which is said.
 ///
 /// # Errors
-/// [`CliError`] for a study with folds, data that cannot be read, and files that cannot be written.
-pub(super) fn compute(plan: &Plan, points: &Points, replicates: usize) -> Result<Intervals, CliError> {
+/// [`CliError::Config`] for a study with folds; the errors of preparation, prediction and evaluation.
+pub(super) fn samples(plan: &Plan, models: &BTreeSet<Model>, replicates: usize) -> Result<Samples, CliError> {
     if plan.study().folds > 1 {
-        let message = "the values of a study with folds are means over them, which have no such intervals".to_owned();
-        return Err(CliError::setting("--intervals", message, None));
+        let message = "a study with folds has no intervals: its values are means over the folds, with standard errors";
+        return Err(CliError::setting("--replicates", message.to_owned(), None));
     }
-    if replicates == 0 {
-        return Err(CliError::setting("--intervals", "0 replicates, expected at least 1".to_owned(), None));
-    }
-    let mut known = Intervals::read(plan)?;
-    if known.replicates != replicates {
-        known = Intervals::of_replicates(replicates);
-    }
-    let mut open: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for model in Study::new(plan, points).shown_by_group()? {
-        if !known.has(plan, &model) && plan.folder().trial(&plan.ids()[model.place]).model().exists() {
-            open.entry(model.place).or_default().insert(model.epoch);
+    let (mut found, mut without) = (Samples::new(), BTreeSet::new());
+    let bar = Files::new("scoring chosen models");
+    for (done, model) in models.iter().enumerate() {
+        bar.update(done, models.len());
+        let id = &plan.ids()[model.place];
+        if let Some(run) = run_folder(plan, model.place)? {
+            found.insert(*model, sampled(&run, model.epoch, replicates)?);
+        } else {
+            without.insert(id);
         }
     }
-    let restored = plan.folder().path().join(".restored");
-    for (i, (place, epochs)) in open.iter().enumerate() {
-        say(format!("intervals: model {} of {}", i + 1, counted(open.len(), "training")));
-        remove(&restored)?;
-        restore_curves(plan, *place, &restored)?;
-        for (epoch, report) in evaluate_epochs(&restored, epochs, replicates)? {
-            known.add(plan, &Model { place: *place, epoch }, &report);
-        }
-        known.write(plan)?;
+    bar.update(models.len(), models.len());
+    if !without.is_empty() {
+        let n = without.len();
+        say(format!("no intervals for {n} chosen trainings, which kept no model (execute.keep, or `study clean`)"));
     }
-    remove(&restored)?;
-    Ok(known)
+    Ok(found)
 }
 
-fn remove(folder: &Path) -> Result<(), CliError> {
-    if !folder.exists() {
-        return Ok(());
+/// A run folder with the curves of a finished trial: its own if it was kept, or one in `chosen/`, which is made.
+fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, CliError> {
+    let trial: TrialFolder = plan.folder().trial(&plan.ids()[place]);
+    if RunFolder::new(trial.path()).done().exists() {
+        return Ok(Some(trial.path().to_owned()));
     }
-    std::fs::remove_dir_all(folder)
-        .map_err(|error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() })
+    let path = plan.folder().chosen(&plan.ids()[place]);
+    if RunFolder::new(&path).done().exists() {
+        return Ok(Some(path));
+    }
+    if !trial.model().exists() {
+        return Ok(None);
+    }
+    rebuild(plan.resolve(place)?, &trial, &path)?;
+    Ok(Some(path))
+}
+
+/// The test part of a kept epoch, with replicates.
+fn sampled(
+    run: &std::path::Path,
+    epoch: usize,
+    replicates: usize,
+) -> Result<fairtte_metrics::evaluation::SampledMetrics, CliError> {
+    let OpenRun { file, folder } = OpenRun::read(run)?;
+    let kept = folder.kept()?;
+    let path = if kept.epoch == epoch {
+        folder.predictions()
+    } else {
+        let chosen = kept.rules.values().find(|chosen| chosen.epoch == epoch);
+        let chosen = chosen.ok_or_else(|| CliError::RunFolder {
+            path: folder.selection(),
+            problem: format!("epoch {epoch} is not among those that the training kept"),
+        })?;
+        run.join(&chosen.file)
+    };
+    let (cohort, groups) = read_cohort(&folder.cohort())?;
+    let split = Split::read_csv(&folder.split(), &cohort)?;
+    let settings = EvaluationSettings {
+        metrics: METRICS.map(str::to_owned).to_vec(),
+        min_events: 0,
+        replicates,
+        ..file.evaluation.metrics_only()
+    };
+    let predictions = read_predictions(&path, Rising::Refuse)?;
+    Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)?.sample(&settings)
 }

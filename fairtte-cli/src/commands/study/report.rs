@@ -1,23 +1,27 @@
 //! `fairtte study report`: the tables and the page of what is finished.
 
+use fairtte_data::cohort::CohortSummary;
 use serde_json::json;
 
-use super::intervals::compute;
 use super::planned;
 use super::status::Counts;
 use crate::CliError;
 use crate::args::StudyReport;
-use crate::commands::{print, print_json};
+use crate::commands::{print, print_json, use_threads};
+use crate::error::sentence;
+use crate::prepare::read_tables;
 use crate::progress::say;
 use crate::report::method_tests::{figures, sheets};
 use crate::report::study::{StudyFacts, render};
 use crate::report::{chart, figures_of};
+use crate::run_file::RunFile;
 use crate::run_folder::{write_json, write_text};
-use crate::study::{Analysis, Intervals, Plan, Points, Study, cohorts};
+use crate::study::{Analysis, Plan, Points, ReadCohort, Study};
 
 pub(super) fn run(arguments: &StudyReport) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
-    let (facts, analysis) = write_with(&plan, arguments.intervals)?;
+    use_threads(arguments.threads)?;
+    let (facts, analysis) = write(&plan, arguments.replicates)?;
     if arguments.json {
         return print_json(&json!({ "study": facts, "analysis": analysis }));
     }
@@ -33,31 +37,23 @@ pub(super) fn run(arguments: &StudyReport) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes the page, the tables and the figures of what is finished.
+/// Writes the page, the tables and the figures of what is finished; `replicates` of the bootstrap for intervals, 0 = none.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] if nothing is finished, and for files that cannot be read or written.
-pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), CliError> {
-    write_with(plan, None)
-}
-
-fn write_with(plan: &Plan, replicates: Option<usize>) -> Result<(StudyFacts, Analysis), CliError> {
+pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(StudyFacts, Analysis), CliError> {
     let counts = Counts::of(plan)?;
     let points = Points::read(plan)?;
     if points.trials.is_empty() {
         let problem = "no trial has finished; `fairtte study run` runs them".to_owned();
         return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
     }
-    let intervals = match replicates {
-        Some(replicates) => compute(plan, &points, replicates)?,
-        None => Intervals::read(plan)?,
-    };
-    let mut analysis = Study::new(plan, &points).with(&intervals).analyse()?;
-    let (sheet, missing) = cohorts(plan)?;
-    if let Some(sizes) = analysis.sections.first_mut() {
-        sizes.sheets.splice(0..0, sheet);
-        sizes.verdict.extend(missing);
+    let mut of_points = Study::new(plan, &points);
+    if replicates > 0 {
+        let models = of_points.chosen()?;
+        of_points = of_points.with(super::intervals::samples(plan, &models, replicates)?);
     }
+    let analysis = of_points.analyse(&cohorts(plan)?)?;
     let study = plan.study();
     let facts = StudyFacts {
         name: study.name.clone(),
@@ -102,4 +98,14 @@ fn write_with(plan: &Plan, replicates: Option<usize>) -> Result<(StudyFacts, Ana
     write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
     say(format!("report: {}", folder.join("study.html").display()));
     Ok((facts, analysis))
+}
+
+/// The data sets of the study, read again; one that has moved is named on the page.
+fn cohorts(plan: &Plan) -> Result<Vec<ReadCohort>, CliError> {
+    let read = |run: &RunFile| {
+        let (cohort, exclusions, attributes) = read_tables(run)?;
+        Ok(CohortSummary::new(&cohort, &exclusions, &attributes))
+    };
+    let all = plan.data()?;
+    Ok(all.iter().map(|run| read(run).map_err(|error: CliError| sentence(&error))).collect())
 }

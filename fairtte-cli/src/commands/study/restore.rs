@@ -20,7 +20,7 @@ use crate::commands::use_threads;
 use crate::prepare::{Care, Prepared, prepare};
 use crate::progress::say;
 use crate::run_folder::{OpenRun, write_text};
-use crate::study::{Plan, TrialFolder};
+use crate::study::{Planned, TrialFolder};
 
 pub(super) fn run(arguments: &StudyRestore) -> Result<(), CliError> {
     let started = Instant::now();
@@ -35,29 +35,27 @@ pub(super) fn run(arguments: &StudyRestore) -> Result<(), CliError> {
         return Err(CliError::RunFolder { path: archive, problem: problem.to_owned() });
     }
     refuse_run_folder(&arguments.output)?;
-    let mut run = planned.run;
-    run.output.clone_from(&arguments.output);
-    run.evaluation.replicates = planned.replicates;
-    let open = OpenRun::open(run)?;
-    unpack(&trial, &open)?;
-    let prepared = prepare(&open, Care::Usual)?;
-    predict(&open, &prepared)?;
+    let open = rebuild(planned, &trial, &arguments.output)?;
     let shown = Shown::json(arguments.json);
     evaluate_run(&open, &Outputs { shown, part: Part::Test, started })?;
-    write_text(&open.folder.done(), "")?;
     say(format!("restored: {}", open.folder.path().display()));
     Ok(())
 }
 
-/// Restores a trial to `output` with the curves of its kept epochs, for intervals.
-pub(super) fn restore_curves(plan: &Plan, place: usize, output: &Path) -> Result<(), CliError> {
-    let planned = plan.resolve(place)?;
+/// A finished trial that kept its model as a run folder at `output`, with its data and its curves, but not evaluated.
+///
+/// # Errors
+/// The errors of preparation and prediction.
+pub(super) fn rebuild(planned: Planned, trial: &TrialFolder, output: &Path) -> Result<OpenRun, CliError> {
     let mut run = planned.run;
     output.clone_into(&mut run.output);
+    run.evaluation.replicates = planned.replicates;
     let open = OpenRun::open(run)?;
-    unpack(&plan.folder().trial(&planned.id), &open)?;
+    unpack(trial, &open)?;
     let prepared = prepare(&open, Care::Usual)?;
-    predict(&open, &prepared)
+    predict(&open, &prepared)?;
+    write_text(&open.folder.done(), "")?;
+    Ok(open)
 }
 
 /// Model, choice and log of the trial.

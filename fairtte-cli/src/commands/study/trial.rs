@@ -21,11 +21,21 @@ use crate::{CliError, exit::Exit, interrupt};
 pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     use_threads(arguments.threads)?;
+    arguments.index.iter().try_for_each(|index| plan.check_place(*index))?;
+    // A trial that fails must not keep the others of its pack from running.
+    let mut outcome = Ok(());
     for index in &arguments.index {
-        plan.check_place(*index)?;
-        one(&plan, *index, arguments)?;
+        match one(&plan, *index, arguments) {
+            Err(error) if interrupt::is_wanted() => return Err(error),
+            Err(error) => {
+                if let Err(earlier) = std::mem::replace(&mut outcome, Err(error)) {
+                    crate::error::print(&earlier);
+                }
+            }
+            Ok(()) => {}
+        }
     }
-    Ok(())
+    outcome
 }
 
 fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError> {
@@ -54,13 +64,15 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
     }
     let lease = match Lease::claim(&folder, timing, interrupt::request)? {
         Claim::Ours(lease) => lease,
-        Claim::Held(Holder { host, process, .. }) => {
+        Claim::Held(holder) => {
+            let (process, host) = (holder.process, holder.machine());
             say(format!("{}: process {process} of {host} works on it", planned.id));
             return Ok(());
         }
     };
-    if lease.took_over && !arguments.again {
-        let failure = after(&folder, FailureClass::Killed, "its process vanished, or its machine".to_owned())?;
+    if let Some(earlier) = lease.took_over.as_ref().filter(|earlier| !earlier.was_restarted() && !arguments.again) {
+        let message = "its process vanished, or its machine".to_owned();
+        let failure = after(&folder, FailureClass::Killed, message, earlier)?;
         if failure.is_final() {
             say(format!("{}: killed {} times; --again tries it again", planned.id, failure.attempts));
             lease.release();
@@ -110,15 +122,15 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
         Exit::Data => FailureClass::Data,
         _ => FailureClass::Unknown,
     };
-    after(folder, class, crate::error::sentence(&error))?;
+    after(folder, class, crate::error::sentence(&error), &Holder::this())?;
     Err(error)
 }
 
 /// Records a failure after the earlier ones.
-fn after(folder: &TrialFolder, class: FailureClass, message: String) -> Result<Failure, CliError> {
+fn after(folder: &TrialFolder, class: FailureClass, message: String, holder: &Holder) -> Result<Failure, CliError> {
     let earlier: Option<Failure> = if folder.failed().exists() { Some(read_json(&folder.failed())?) } else { None };
     let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
-    let failure = Failure { class, message, host: Holder::this().host, attempts };
+    let failure = Failure { class, message, host: holder.machine().to_owned(), attempts };
     write_json(&folder.failed(), &failure)?;
     Ok(failure)
 }

@@ -1,10 +1,9 @@
 //! Groups per head, starts and backbones.
 
-use std::collections::BTreeSet;
-
 use fairtte_metrics::statistics::Alternative;
 
 use super::charts::{RowCharts, metric_axis};
+use super::pairs::ShownPair;
 use super::{
     Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
 };
@@ -14,7 +13,6 @@ use crate::report::list;
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
 use crate::study::choice::best;
-use crate::study::intervals::Model;
 use crate::study::points::{Setting, TrialPoints};
 
 /// The groups of every head, and whether they differ over heads and trials.
@@ -41,10 +39,8 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                 ];
                 row.extend((0..LABELS.len()).map(|metric| score(of_group(metric))));
                 for (metric, model) in chosen.iter().enumerate() {
-                    let interval = model.as_ref().zip(study.intervals).and_then(|(model, intervals)| {
-                        let model = Model { place: model.place, epoch: model.epoch };
-                        intervals.of(study.plan, &model, metric, (&setting.attribute, &level.name))
-                    });
+                    let interval =
+                        model.as_ref().and_then(|model| study.interval(model, metric, &setting.attribute, g));
                     figures.dot(metric, &level.name, of_group(metric), interval);
                 }
                 rows.push(row);
@@ -75,10 +71,11 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let mut verdict = vec![format!(
         "{} of {} differences between groups are shown over heads and trials (p below 0.05 after Holm): all trainings share the \
          test samples, so such a difference may lie in those samples.",
-        tested.n_shown, tested.n_tests
+        tested.shown.len(),
+        tested.n_tests
     )];
+    verdict.extend(tested.shown.iter().take(MOST_NAMED).map(worse));
     verdict.extend(tested.too_few());
-    verdict.extend(about_intervals(study)?);
     Ok(Section {
         id: "groups",
         title: "Groups".to_owned(),
@@ -97,47 +94,36 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
         charts: figures.charts("groups", false, |metric| {
             let title = format!("{} in every group", LABELS[metric]);
             let caption = format!(
-                "{title}: of every head the best model by the validation part, chosen among {}, in the test part.",
-                range(&n_trials, "trial")
+                "{title}: of every head the best model by the validation part, chosen among {}, in the test part{}.",
+                range(&n_trials, "trial"),
+                if study.samples.is_empty() { "" } else { ", with 95 % intervals over its subjects" }
             );
             (title, metric_axis(metric), caption)
         }),
     })
 }
 
+/// Differences between groups that are named in words.
+const MOST_NAMED: usize = 8;
+
+/// Which group is predicted worse, in words.
+fn worse(pair: &ShownPair) -> String {
+    let [setting, first, second, metric] = &pair.names[..] else { return String::new() };
+    let (higher, lower) = if pair.median > 0.0 { (first, second) } else { (second, first) };
+    // An IBS is an error.
+    let (of, than, is) = if metric == "IBS" { (higher, lower, "higher") } else { (lower, higher, "lower") };
+    let p = if pair.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", pair.p) };
+    format!(
+        "{setting}: {of} is predicted worse than {than}: {metric} is {is} by {:.3} in the median of {} ({p} after Holm).",
+        pair.median.abs(),
+        counted(pair.n_pairs, "pair")
+    )
+}
+
 /// The best trials of a head with the base strategy and start.
 fn of_head<'a>(study: &Study<'a>, setting: &Setting, head: &str) -> Vec<&'a TrialPoints> {
     let start = study.plan.study().base_start();
     study.trials(setting, |cell| cell.block == Block::Base && cell.head == *head && cell.start == start)
-}
-
-/// The models of the section.
-pub(super) fn shown(study: &Study<'_>) -> Result<BTreeSet<Model>, CliError> {
-    let mut found = BTreeSet::new();
-    for setting in study.settings() {
-        for head in &study.plan.study().heads.names {
-            let trials = of_head(study, setting, head);
-            for metric in 0..LABELS.len() {
-                found.extend(best(&trials, metric)?.map(|model| Model { place: model.place, epoch: model.epoch }));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// How the intervals were made, and how many models have none.
-fn about_intervals(study: &Study<'_>) -> Result<Option<String>, CliError> {
-    let Some(intervals) = study.intervals.filter(|intervals| intervals.replicates > 0) else {
-        return Ok(None);
-    };
-    let models = shown(study)?;
-    let n = models.iter().filter(|model| intervals.has(study.plan, model)).count();
-    let of = counted(intervals.replicates, "bootstrap replicate");
-    Ok(Some(format!(
-        "Intervals of the groups: {of} of the people of the test part, for {n} of {} models{}.",
-        models.len(),
-        if n < models.len() { "; the others have none, or keep no weights to predict with" } else { "" }
-    )))
 }
 
 /// The setting with the events of its groups: `films sex: 12 and 9 events`.
@@ -221,7 +207,9 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         question: format!("Does {base} predict better in every group than another start, and with a narrower gap?"),
         verdict: std::iter::once(format!(
             "{} of {} narrower gaps are shown (one-sided p below 0.05 after Holm); {} raw p values are above 0.05.",
-            tested.n_shown, tested.n_tests, tested.n_above
+            tested.shown.len(),
+            tested.n_tests,
+            tested.n_above
         ))
         .chain(tested.too_few())
         .collect(),
@@ -290,4 +278,23 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
         sheets: vec![sheet("backbones", caption, &header, rows, &[])],
         charts: Vec::new(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_that_is_predicted_worse_is_named() {
+        let pair = |metric: &str, median: f64| ShownPair {
+            names: ["films sex", "F", "M", metric].map(str::to_owned).to_vec(),
+            median,
+            n_pairs: 8,
+            p: 0.0234,
+        };
+        let sentence = "films sex: M is predicted worse than F: C^td is lower by 0.120 in the median of 8 pairs (p = 0.023 after Holm).";
+        assert_eq!(worse(&pair("C^td", 0.12)), sentence);
+        assert!(worse(&pair("C^td", -0.12)).starts_with("films sex: F is predicted worse than M: C^td is lower"));
+        assert!(worse(&pair("IBS", 0.12)).starts_with("films sex: F is predicted worse than M: IBS is higher"));
+    }
 }

@@ -9,6 +9,9 @@ use super::{columns, sheet};
 use crate::CliError;
 use crate::report::sheet::{Cell, Sheet};
 
+/// Adjusted p below which a difference is called shown.
+const SHOWN: f64 = 0.05;
+
 /// Pairs of values: one row of a table of tests.
 #[derive(Debug)]
 pub(super) struct PairRow {
@@ -33,13 +36,24 @@ pub(super) struct Tested {
     /// Tests that were made.
     pub(super) n_tests: usize,
     /// Those whose adjusted p is below 0.05.
-    pub(super) n_shown: usize,
+    pub(super) shown: Vec<ShownPair>,
     /// Those whose raw p is above 0.05.
     pub(super) n_above: usize,
     /// Groups of tests that are adjusted together.
     n_families: usize,
     /// Those with so few pairs that no p could be below 0.05 after the adjustment.
     n_hopeless: usize,
+}
+
+/// A difference that is shown.
+pub(super) struct ShownPair {
+    /// The cells that name its row.
+    pub(super) names: Vec<String>,
+    /// Median of first minus second.
+    pub(super) median: f64,
+    pub(super) n_pairs: usize,
+    /// After the adjustment.
+    pub(super) p: f64,
 }
 
 impl Tested {
@@ -99,6 +113,11 @@ impl Family {
             cells
         };
         let rows = self.rows.iter().zip(p_values.iter().zip(&holm)).map(cells).collect();
+        let shown = |(row, p): (&PairRow, &Option<f64>)| {
+            let differences: Vec<f64> = row.pairs.iter().map(|(first, second)| first - second).collect();
+            let (p, median) = (p.filter(|p| *p < SHOWN)?, median(&differences)?);
+            Some(ShownPair { names: row.names.clone(), median, n_pairs: differences.len(), p })
+        };
         let mut header = columns(names);
         header.extend(columns(&["pairs", "first larger", "median difference", "p"]));
         header.push(("p-holm".to_owned(), "p (Holm)".to_owned()));
@@ -110,7 +129,7 @@ impl Family {
         Ok(Tested {
             sheet: sheet(name, caption, &header, rows, &[&note]),
             n_tests: raw.len(),
-            n_shown: holm.iter().flatten().filter(|p| **p < 0.05).count(),
+            shown: self.rows.iter().zip(&holm).filter_map(shown).collect(),
             n_families: families.len(),
             n_hopeless,
             n_above: raw.iter().filter(|p| **p > 0.05).count(),

@@ -85,7 +85,8 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             .to_owned(),
         verdict: std::iter::once(format!(
             "Harm is shown in {} of {} comparisons (one-sided p below 0.05 after Holm).",
-            tested.n_shown, tested.n_tests
+            tested.shown.len(),
+            tested.n_tests
         ))
         .chain(tested.too_few())
         .collect(),

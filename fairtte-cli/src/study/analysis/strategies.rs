@@ -18,7 +18,7 @@ pub(super) struct ChosenOf<'a> {
     pub(super) metric: usize,
     pub(super) base: Option<Chosen>,
     /// The base by the rule of the others.
-    control: Option<Chosen>,
+    pub(super) control: Option<Chosen>,
     /// `None` = no model is within the tolerated loss of the base. Strategies without a finished trial are absent.
     pub(super) others: Vec<(String, Option<Chosen>)>,
 }

@@ -12,12 +12,13 @@ if [ -z "$places" ]; then
     exit 4
 fi
 
-# SLURM signals this shell two minutes before the end of the time; the trial saves its state and ends with 75.
+# SLURM signals this shell two minutes before the end of the time; the trial saves its state and ends with 75. SIGTERM often
+# reaches the trial too, so it is passed on as SIGUSR1: a second SIGTERM would end the trial before its state is saved.
 stop=
 child=
 forward() {
     stop=$1
-    [ -z "$child" ] || kill -s "$1" "$child" 2>/dev/null
+    [ -z "$child" ] || kill -s USR1 "$child" 2>/dev/null
 }
 trap 'forward USR1' USR1
 trap 'forward TERM' TERM
@@ -31,7 +32,7 @@ while :; do
     {{ command }} $places --threads "${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}" &
     child=$!
     # A signal may have come before the child.
-    [ -z "$stop" ] || kill -s "$stop" "$child" 2>/dev/null
+    [ -z "$stop" ] || kill -s USR1 "$child" 2>/dev/null
     # A signal ends `wait`, not the child.
     while kill -0 "$child" 2>/dev/null; do wait "$child"; done
     wait "$child"
@@ -41,7 +42,7 @@ while :; do
     [ "$code" -gt 128 ] || [ "$code" = 101 ] || break
     attempts=$((attempts - 1))
     [ "$attempts" -gt 0 ] || break
-    echo "the program was killed ($code); the next attempt runs what is left" >&2
+    echo "the program was killed ($code); the task continues with what is left" >&2
 done
 
 # Signalled before the program could listen.
@@ -49,12 +50,12 @@ if [ -n "$stop" ] && [ "$code" -gt 128 ]; then
     code=75
 fi
 # A task that got SIGTERM was cancelled, or preempted: then SLURM requeues it itself. If requeueing is refused,
-# `fairtte study submit` takes up what is left.
+# `fairtte study submit` submits what is left.
 if [ "$code" = 75 ] && [ "$stop" != TERM ]; then
     if [ "${SLURM_RESTART_COUNT:-0}" -lt "$most_restarts" ]; then
         scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
     else
-        echo "restarted $most_restarts times; \`fairtte study submit\` takes up what is left" >&2
+        echo "restarted $most_restarts times; \`fairtte study submit\` submits what is left" >&2
     fi
 fi
 exit "$code"
