@@ -127,8 +127,12 @@ fn describe(chart: &Chart) -> String {
             .iter()
             .flat_map(|panel| panel.rows.iter().map(move |row| (panel, row)))
             .map(|(panel, (row, dots))| {
-                let values: Vec<String> =
-                    dots.iter().map(|dot| format!("{}{}", name(dot.series), short(dot.value))).collect();
+                let interval = |dot: &Dot| {
+                    let said = |(low, high)| format!(" ({} to {})", short(low), short(high));
+                    dot.interval.map(said).unwrap_or_default()
+                };
+                let value = |dot: &Dot| format!("{}{}{}", name(dot.series), short(dot.value), interval(dot));
+                let values: Vec<String> = dots.iter().map(value).collect();
                 format!("{} {row}: {}", panel.title, values.join(", "))
             })
             .collect(),
@@ -144,7 +148,7 @@ fn describe(chart: &Chart) -> String {
     found.join("; ")
 }
 
-/// The places of the entries of the legend, which go on in the next line where one does not fit.
+/// The places of the entries of the legend, which continue in the next line where one does not fit.
 fn legend_places(chart: &Chart) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (4.0, LINE / 2.0 + 2.0);
     let mut places = Vec::new();
