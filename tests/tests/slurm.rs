@@ -26,8 +26,14 @@ impl OnCluster<'_> {
         let (file, output) = (self.file.display().to_string(), self.output.display().to_string());
         let fixed = ["study", "submit", &file, "--output", &output];
         // Two cores of four, and trials that are free again soon after their process is gone.
-        let sets = ["--set", "execute.slurm.cpus=1", "--set", "execute.slurm.pack=3"];
-        let outcome = self.run(&[&fixed[..], &sets, options].concat());
+        let sets = [
+            "execute.slurm.cpus=1",
+            "execute.slurm.pack=3",
+            "execute.heartbeat-seconds=2",
+            "execute.stale-minutes=0.5",
+        ];
+        let sets: Vec<&str> = sets.into_iter().flat_map(|set| ["--set", set]).collect();
+        let outcome = self.run(&[&fixed[..], &sets[..], options].concat());
         assert_eq!(outcome.code, 0, "{}\n{}", outcome.stdout, outcome.stderr);
         outcome
     }
@@ -122,9 +128,13 @@ fn killed_and_submitted_again(study: &OnCluster<'_>) {
     study.cluster.call("scontrol", &["update", "NodeName=n2", "State=RESUME"]);
     assert!(study.cluster.wait_until_empty(LIMIT), "{}", study.cluster.call("squeue", &[]));
     // Every later submission does what is missing.
-    for _ in 0..6 {
+    for _ in 0..20 {
         if study.submit(&[]).stderr.contains("nothing to submit") {
-            break;
+            if !study.status().lines().next().is_some_and(|line| line.contains("running")) {
+                break;
+            }
+            // A process was killed before it could say who it is: its trial is free after half a minute.
+            std::thread::sleep(Duration::from_secs(5));
         }
         assert!(study.cluster.wait_until_empty(LIMIT), "{}", study.cluster.call("squeue", &[]));
     }

@@ -76,11 +76,20 @@ impl Holder {
     /// Of other machines nothing is known.
     fn is_dead(&self) -> bool {
         let this = Self::this();
-        let is_gone = || Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{}", self.process)).exists();
+        let is_gone = || Path::new("/proc/self").exists() && !is_alive(self.process);
         self.process != this.process
             && ((self.task.is_some() && self.task == this.task)
                 || (self.host == this.host && self.process > 0 && is_gone()))
     }
+}
+
+/// Whether a process of this machine runs. One that has ended stays in the list of processes until its parent asks for its end,
+/// for ever if nobody does.
+fn is_alive(process: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+    // The name of the program, in brackets, may contain anything; the state follows.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X' | 'x'))
 }
 
 /// The name of this machine, for people.
@@ -361,5 +370,22 @@ mod tests {
         let mut all = taken.concat();
         all.sort_unstable();
         assert_eq!(all, (0..trials.len()).collect::<Vec<_>>(), "taken {} times in all", taken.concat().len());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_ended_unseen_is_not_alive() {
+        assert!(is_alive(std::process::id()));
+        let mut child = std::process::Command::new("sh").args(["-c", "exit 0"]).spawn().unwrap();
+        for _ in 0..500 {
+            if !is_alive(child.id()) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "nobody has asked for its end");
+        assert!(!is_alive(child.id()));
+        child.wait().unwrap();
+        assert!(!is_alive(child.id()));
     }
 }
