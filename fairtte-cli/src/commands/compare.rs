@@ -19,7 +19,7 @@ use crate::args::{Compare, Run};
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::{OpenRun, RunFolder, read_json, remove_file};
+use crate::run_folder::{OpenRun, read_json, remove_file};
 use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal};
 use crate::study::{Plan, Refusal, Strategies, StudyFile};
 
@@ -93,8 +93,14 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
         return Ok(());
     }
     for run in &runs {
-        require_same(run)?;
-        try_again(&RunFolder::new(&run.output))?;
+        // A folder in which something else was trained is refused.
+        OpenRun::finished(run, false)?;
+    }
+    for planned in &planned {
+        // What could not be trained is tried again: what was wrong may have been mended.
+        let folder = plan.folder().trial(&planned.id);
+        remove_file(&folder.refused())?;
+        remove_file(&folder.failed())?;
     }
     plan.write(&planned)?;
     let threads = arguments.common.threads.unwrap_or(planned[0].run.threads);
@@ -166,16 +172,6 @@ fn plan(config: &CompareConfig, template: RunFile) -> Result<Plan, CliError> {
     };
     study.check()?;
     Plan::of_comparison(study, template)
-}
-
-/// Refuses a folder in which something else was trained.
-fn require_same(run: &RunFile) -> Result<(), CliError> {
-    OpenRun::finished(run, false).map(|_| ())
-}
-
-/// Forgets that a training could not be done: what was wrong may have been mended.
-fn try_again(folder: &RunFolder) -> Result<(), CliError> {
-    ["refused.json", "failed.json"].iter().try_for_each(|name| remove_file(&folder.path().join(name)))
 }
 
 /// The trainings that the data or the method do not allow, by reason.

@@ -2,7 +2,7 @@
 
 mod base;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fairtte_data::split::SplitConfig;
@@ -165,6 +165,12 @@ impl Plan {
     /// The names of the trials by place in the manifest; empty before it is written.
     pub(crate) fn ids(&self) -> &[String] {
         &self.record.trials
+    }
+
+    /// Every training of the written manifest once, at its first place: several places may have the same.
+    pub(crate) fn trainings(&self) -> impl Iterator<Item = (usize, &String)> {
+        let mut seen = BTreeSet::new();
+        self.ids().iter().enumerate().filter(move |(_, id)| seen.insert(*id))
     }
 
     /// Number of cells times trials times folds.

@@ -1,19 +1,19 @@
 //! `fairtte study doctor`: what keeps a study from finishing, and what helps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
+use super::status::{now, queue};
 use super::{planned, timing};
 use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::plural::counted;
-use crate::progress::say;
 use crate::study::{
-    Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions, time_of_server,
+    Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions,
 };
 
 /// Failures of a machine from which on it is named.
@@ -39,12 +39,8 @@ struct Finding {
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     let submitted = submissions(plan.folder())?;
-    let queue = Queue::of(&submitted).unwrap_or_else(|problem| {
-        say(problem);
-        None
-    });
-    let now = time_of_server(plan.folder().path()).unwrap_or_else(|_| SystemTime::now());
-    let trials = Trials::of(&plan, now)?;
+    let queue = queue(&submitted);
+    let trials = Trials::of(&plan, now(&plan))?;
     let mut findings: Vec<Finding> = queue.iter().flat_map(held).collect();
     findings.extend(trials.machines());
     findings.extend(trials.memory(&short_of_memory(&plan.folder().logs(), &submitted)));
@@ -94,8 +90,8 @@ struct Trials {
 impl Trials {
     fn of(plan: &Plan, now: SystemTime) -> Result<Self, CliError> {
         let stale = timing(plan).stale;
-        let (mut failed, mut running, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for (place, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
+        let (mut failed, mut running) = (Vec::new(), Vec::new());
+        for (place, id) in plan.trainings() {
             let folder = plan.folder().trial(id);
             match TrialState::of(&folder, now, stale)? {
                 TrialState::Failed(failure) => failed.push((place, failure)),

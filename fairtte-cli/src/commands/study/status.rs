@@ -13,7 +13,7 @@ use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::progress::say;
 use crate::shell::quoted;
-use crate::study::{Plan, Queue, TaskState, TrialState, submissions, time_of_server};
+use crate::study::{Plan, Queue, Submission, TaskState, TrialState, submissions, time_of_server};
 
 /// Places in the manifest, and machines.
 type Where = (Vec<usize>, BTreeSet<String>);
@@ -62,12 +62,10 @@ const MOST_PLACES: usize = 5;
 
 impl Counts {
     pub(super) fn of(plan: &Plan) -> Result<Self, CliError> {
-        // The folder of another person may not be written to: then the clock of this machine must do.
-        let now = time_of_server(plan.folder().path()).unwrap_or_else(|_| SystemTime::now());
-        let stale = timing(plan).stale;
-        let (mut counts, mut seen) = (Self::default(), BTreeSet::new());
+        let (now, stale) = (now(plan), timing(plan).stale);
+        let mut counts = Self::default();
         let mut reasons: BTreeMap<(&'static str, String), Where> = BTreeMap::new();
-        for (index, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
+        for (index, id) in plan.trainings() {
             match TrialState::of(&plan.folder().trial(id), now, stale)? {
                 TrialState::Done => counts.done += 1,
                 TrialState::Running => counts.running += 1,
@@ -127,6 +125,19 @@ impl Counts {
     }
 }
 
+/// The time of the file server. The folder of another person may not be written to: then the clock of this machine must do.
+pub(super) fn now(plan: &Plan) -> SystemTime {
+    time_of_server(plan.folder().path()).unwrap_or_else(|_| SystemTime::now())
+}
+
+/// What SLURM knows of what was submitted; a failure is said, and the files tell the rest.
+pub(super) fn queue(submitted: &[Submission]) -> Option<Queue> {
+    Queue::of(submitted).unwrap_or_else(|problem| {
+        say(problem);
+        None
+    })
+}
+
 /// States, and what SLURM knows of the tasks that were submitted.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -163,10 +174,7 @@ impl Tasks {
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     let counts = Counts::of(&plan)?;
-    let queue = Queue::of(&submissions(plan.folder())?).unwrap_or_else(|problem| {
-        say(problem);
-        None
-    });
+    let queue = queue(&submissions(plan.folder())?);
     let status = Status { counts, tasks: queue.as_ref().map(Tasks::of) };
     if arguments.json {
         return print_json(&status);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::plan::resolve;
+use super::read;
 use super::run::{open, prepare};
-use super::{read, timing};
 use crate::CliError;
 use crate::args::StudySubmit;
 use crate::commands::{print, print_json};
@@ -16,8 +16,8 @@ use crate::plural::counted;
 use crate::progress::say;
 use crate::run_folder::write_text;
 use crate::study::{
-    Call, Limits, Packing, Plan, Queue, Seconds, Slurm, Submission, Trial, TrialState, check_options, deal, limits,
-    next_list, script, shares, submissions, submit, time_of_server, write_submissions,
+    Call, Limits, Packing, Plan, Queue, Seconds, Slurm, Submission, Trial, check_options, deal, limits, next_list,
+    script, shares, submissions, submit, write_submissions,
 };
 
 /// The places of the trials of every task.
@@ -106,11 +106,10 @@ pub(super) fn run(arguments: &StudySubmit) -> Result<(), CliError> {
 
 /// The trials with the seconds that finished ones of their kind took.
 fn missing(plan: &Plan, places: impl Iterator<Item = usize>) -> Result<Vec<Trial>, CliError> {
-    let (mut seconds, mut seen) = (Seconds::default(), BTreeSet::new());
-    let (now, stale) = (time_of_server(plan.folder().path())?, timing(plan).stale);
-    for (place, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
+    let mut seconds = Seconds::default();
+    for (place, id) in plan.trainings() {
         let folder = plan.folder().trial(id);
-        if TrialState::of(&folder, now, stale)? == TrialState::Done {
+        if folder.scores().exists() {
             seconds.add(plan, place, &folder)?;
         }
     }

@@ -1,11 +1,18 @@
 //! The figures of a study, each a function of the same scores as the tables.
 
 use super::{LABELS, METRICS};
+use crate::plural::counted;
 use crate::report::{Chart, Dot, Panels, PlanePanel, RowPanel};
 
 /// `C^td (higher is better)`.
 pub(super) fn metric_axis(metric: usize) -> String {
     format!("{} ({} is better)", LABELS[metric], if METRICS[metric] == "ibs" { "lower" } else { "higher" })
+}
+
+/// `3 trials`, or `2 to 3 trials`.
+pub(super) fn range(n: &[usize], noun: &str) -> String {
+    let (low, high) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
+    if low == high { counted(high, noun) } else { format!("{low} to {}", counted(high, noun)) }
 }
 
 /// Letters, digits and dashes of a name, for the stem of a file.

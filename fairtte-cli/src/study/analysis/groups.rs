@@ -2,7 +2,7 @@
 
 use fairtte_metrics::statistics::Alternative;
 
-use super::charts::{RowCharts, metric_axis};
+use super::charts::{RowCharts, metric_axis, range};
 use super::pairs::ShownPair;
 use super::{
     Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
@@ -130,12 +130,6 @@ fn of_head<'a>(study: &Study<'a>, setting: &Setting, head: &str) -> Vec<&'a Tria
 fn panel_title(study: &Study<'_>, setting: &Setting) -> String {
     let events: Vec<String> = study.points.levels[setting].iter().map(|level| level.events_test.to_string()).collect();
     format!("{}: {} events", study.name(setting), list(&events))
-}
-
-/// `3 trials`, or `2 to 3 trials`.
-fn range(n: &[usize], noun: &str) -> String {
-    let (low, high) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
-    if low == high { counted(high, noun) } else { format!("{low} to {}", counted(high, noun)) }
 }
 
 fn all_pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {

@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::super::charts::{plane, stem};
+use super::super::charts::{plane, range, stem};
 use super::super::{LABELS, Study, mean};
 use crate::plural::counted;
 use crate::report::{Chart, PlanePanel};
@@ -82,6 +82,25 @@ fn panel<'a>(
     panel
 }
 
+/// A panel per level and metric, with the numbers of pairs behind its points.
+fn panels(
+    levels: &[&ShiftLevel],
+    of: usize,
+    all: &[Compared<'_>],
+    is_in: impl Fn(&Compared<'_>) -> bool,
+    title: impl Fn(&str, &ShiftLevel) -> String,
+) -> (Vec<PlanePanel>, Vec<usize>) {
+    let (mut panels, mut counts) = (Vec::new(), Vec::new());
+    for level in levels {
+        for (metric, label) in LABELS.into_iter().enumerate() {
+            let is_of = |compared: &&Compared<'_>| compared.shift == *level && compared.metric == metric;
+            let here = all.iter().filter(is_of).filter(|compared| is_in(compared));
+            panels.push(panel(title(label, level), of, here, &mut counts));
+        }
+    }
+    (panels, counts)
+}
+
 fn over_settings(
     study: &Study<'_>,
     strategies: &[String],
@@ -89,14 +108,8 @@ fn over_settings(
     of: usize,
     all: &[Compared<'_>],
 ) -> Option<Chart> {
-    let mut counts = Vec::new();
-    let mut panels = Vec::new();
-    for level in levels {
-        for (metric, label) in LABELS.into_iter().enumerate() {
-            let here = all.iter().filter(|compared| compared.shift == *level && compared.metric == metric);
-            panels.push(panel(panel_title(label, of, level, levels.len()), of, here, &mut counts));
-        }
-    }
+    let (panels, counts) =
+        panels(levels, of, all, |_| true, |label, level| panel_title(label, of, level, levels.len()));
     let title = format!("{} with and without the shift {shift}, all settings", OF[of].1);
     let caption = format!(
         "{title}: a point per strategy and setting ({}), the mean over {}; on the dashed line nothing changes.",
@@ -114,16 +127,9 @@ fn of_setting(
     setting: &Setting,
     all: &[Compared<'_>],
 ) -> Option<Chart> {
-    let mut counts = Vec::new();
-    let mut panels = Vec::new();
-    for level in levels {
-        for (metric, label) in LABELS.into_iter().enumerate() {
-            let here = all.iter().filter(|compared| {
-                compared.setting == setting && compared.shift == *level && compared.metric == metric
-            });
-            panels.push(panel(format!("{label}, {}", level_name(level, levels.len())), 0, here, &mut counts));
-        }
-    }
+    let is_here = |compared: &Compared<'_>| compared.setting == setting;
+    let (panels, counts) =
+        panels(levels, 0, all, is_here, |label, level| format!("{label}, {}", level_name(level, levels.len())));
     let name = study.name(setting);
     let title = format!("Metrics with and without shift, {name}");
     let caption = format!(
@@ -204,9 +210,7 @@ fn level_name(level: &ShiftLevel, n_levels: usize) -> String {
 }
 
 fn trials(counts: &[usize]) -> String {
-    let (low, high) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
-    let pairs = if high == 1 { "1 pair of trials".to_owned() } else { format!("{high} pairs of trials") };
-    if low == high { pairs } else { format!("{low} to {pairs}") }
+    format!("{} of trials", range(counts, "pair"))
 }
 
 #[cfg(test)]
