@@ -159,11 +159,25 @@ pub fn predict(
     rule: &CurveRule<'_>,
     device: &Device,
 ) -> Result<Array2<f64>, FairnessError> {
+    let found = predict_blocks(loader, rows, device, |batch| strategy.predict(batch, rule).map(Some))?;
+    Ok(found.expect("every block has curves"))
+}
+
+/// The curves of `rows` by what predicts a batch; `None` if it has none for one.
+pub(crate) fn predict_blocks(
+    loader: &Loader<'_>,
+    rows: &[usize],
+    device: &Device,
+    mut of: impl FnMut(&Batch) -> Result<Option<Array2<f64>>, FairnessError>,
+) -> Result<Option<Array2<f64>>, FairnessError> {
     let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
     for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
-        blocks.push(strategy.predict(&Batch::from_host(host, device)?, rule)?);
+        match of(&Batch::from_host(host, device)?)? {
+            Some(block) => blocks.push(block),
+            None => return Ok(None),
+        }
     }
-    Ok(stacked(&blocks))
+    Ok(Some(stacked(&blocks)))
 }
 
 /// Blocks of rows on one grid below each other.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use fairtte_data::{HostBatch, Loader};
+use fairtte_metrics::GroupId;
 use fairtte_models::EncoderConfig;
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, PredictionGrid, SurvivalHead};
 use ndarray::Array2;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{hashes_below, require_hashes};
 use crate::explain::{self, Attribution, Occlusion, Patches, RiskAt, integrated_gradients, occlude};
 use crate::features::{Layer, features};
-use crate::predict::{BATCH_SIZE, CurveRule, predict};
+use crate::predict::{BATCH_SIZE, CurveRule, predict, predict_blocks};
 use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
 use crate::{Export, FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
 
@@ -120,6 +121,21 @@ impl Predictor {
     /// As [`predict`].
     pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
         predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)
+    }
+
+    /// As [`survival`](Self::survival), but by the network that was trained on `group` alone, whose number is its place among the
+    /// levels of the training; `None` if the strategy has no such network.
+    ///
+    /// # Errors
+    /// As [`predict`].
+    pub fn survival_by(
+        &self,
+        group: GroupId,
+        loader: &Loader<'_>,
+        rows: &[usize],
+    ) -> Result<Option<Array2<f64>>, FairnessError> {
+        let rule = self.rule();
+        predict_blocks(loader, rows, &self.device, |batch| self.strategy.predict_by(group, batch, &rule))
     }
 
     /// What prediction needs of the model, for other programs.

@@ -348,7 +348,8 @@ fn a_planted_difference_between_groups_is_said_in_words() {
     let run_file = "seed = 3\n[data.simulated]\nn-subjects = 2500\nsize = [24, 24]\nbias = { mi-time = 1.0 }\n\
                     [[attribute]]\nname = \"sex\"\n[image]\nsize = [24, 24]\n[time]\nintervals = 8\n\
                     [model]\nbackbone = \"small-2d\"\n[training]\nepochs = 8\nbatch-size = 64\nmonitor = \"c-td\"\n";
-    let study = "trials = 8\nblocks = [\"base\"]\n[[data]]\nrun-file = \"films.toml\"\n\
+    let study = "trials = 8\nblocks = [\"base\", \"fair\"]\n[[data]]\nrun-file = \"films.toml\"\n\
+                 [strategies]\nnames = [\"controlled-attribute\"]\n[bias]\nbound = true\n\
                  [search]\n\"optimiser.learning-rate\" = { log-uniform = [1e-3, 1e-2] }\n";
     std::fs::write(folder.path().join("films.toml"), run_file).unwrap();
     std::fs::write(folder.path().join("study.toml"), study).unwrap();
@@ -363,4 +364,23 @@ fn a_planted_difference_between_groups_is_said_in_words() {
     let medians: Vec<f64> =
         table(&output, "p-between-groups.csv").iter().map(|row| row["median-difference"].parse().unwrap()).collect();
     assert!(medians[0] < -0.05 && medians[1] < -0.05 && medians[2] > 0.0, "F - M in C^td, AUC^td and IBS: {medians:?}");
+    the_planted_source_and_the_bound_are_shown(&output, &said);
+}
+
+/// What the images say about the time differs, and not when events happen or who is censored.
+fn the_planted_source_and_the_bound_are_shown(study: &Path, said: &str) {
+    let sentence = said.lines().find(|line| line.contains("films sex: Largest after correction for chance")).unwrap();
+    assert!(sentence.contains("features and time"), "{sentence}");
+    let sources = table(study, "bias-sources.csv");
+    let p = |name: &str| -> f64 { sources.iter().find(|row| row["source"] == name).unwrap()["p-holm"].parse().unwrap() };
+    assert!(p("features and time") < 0.05, "{sources:?}");
+    assert!(p("event times") > 0.05 && p("censoring rate") > 0.05, "{sources:?}");
+    let bound = table(study, "bound.csv");
+    let number = |name: &str| -> f64 { bound[0][name].parse().unwrap() };
+    assert_eq!((bound.len(), bound[0]["groups"].as_str()), (1, "F and M"));
+    assert_eq!(bound[0]["models"], "16", "eight trials of two strategies");
+    assert!(number("gap-of-base") > 0.0 && number("gap-of-base") <= number("bound"), "{bound:?}");
+    assert!((number("eta") + number("d") - number("bound")).abs() < 1e-12 && number("p") < 0.05, "{bound:?}");
+    assert!(number("d-lower") <= number("d") && number("eta-lower") <= number("eta-upper"), "{bound:?}");
+    assert!(said.contains("films sex, F and M: the gap in error of erm is 0."), "{said}");
 }

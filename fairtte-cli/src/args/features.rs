@@ -1,12 +1,12 @@
 //! Arguments of `features`.
 
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 #[cfg(feature = "train")]
 pub use with_training::Features;
 
 /// Place of the features in a network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureLayer {
     /// Output of the backbone, averaged over space.

@@ -2,6 +2,8 @@
 
 mod of_run;
 
+pub(super) use self::of_run::{OfRun, measure as measure_run};
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
@@ -30,7 +32,10 @@ pub(super) fn run(arguments: &Bias) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     let started = Instant::now();
     let report = match &arguments.run {
-        Some(run) => of_run::measure(run, arguments)?,
+        Some(run) => {
+            let (layer, part) = (arguments.layer.unwrap_or_default(), arguments.part.unwrap_or_default());
+            of_run::measure(run, OfRun { layer, part, components: arguments.components }, settings(arguments)?)?
+        }
         None => measure(arguments)?,
     };
     let folder = arguments.output.as_ref().or(arguments.run.as_ref());

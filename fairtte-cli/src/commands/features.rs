@@ -123,14 +123,14 @@ fn of_run(path: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord),
 }
 
 /// Samples with the inputs of a network.
-struct Sources {
+pub(super) struct Sources {
     data: String,
-    cohort: Cohort,
-    inputs: Inputs,
+    pub(super) cohort: Cohort,
+    pub(super) inputs: Inputs,
 }
 
 /// The run's own data, and the rows of a part of them.
-fn own(member: &Member, path: &Path, part: FeaturePart) -> Result<(Sources, Option<Vec<usize>>), CliError> {
+pub(super) fn own(member: &Member, path: &Path, part: FeaturePart) -> Result<(Sources, Option<Vec<usize>>), CliError> {
     let (cohort, exclusions) = label(&member.run)?;
     let data = OtherData {
         file: RunFile { cache: Some(member.run.cache()), ..member.run.clone() },

@@ -1,5 +1,6 @@
 //! `fairtte study`: the axes of a study as trials in one folder, run on this machine or by the engine of a cluster.
 
+mod causes;
 mod clean;
 mod collect;
 mod doctor;

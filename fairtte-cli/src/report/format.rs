@@ -3,7 +3,7 @@
 use fairtte_metrics::evaluation::Estimate;
 
 /// Value of a metric, gap or interval end: three decimals.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }

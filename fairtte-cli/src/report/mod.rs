@@ -44,7 +44,7 @@ pub(crate) use external::{
     ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
 };
 pub(crate) use figure_files::figures_of;
-pub(crate) use format::{list, p_relation, short, wrap};
+pub(crate) use format::{list, number, p_relation, short, wrap};
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};
 pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};

@@ -1,6 +1,7 @@
 //! What `selection.json` says of the weights that a run kept.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,5 +59,14 @@ impl RunFolder {
     /// [`CliError::RunFolder`] if the file is missing or has other content.
     pub(crate) fn kept(&self) -> Result<Kept, CliError> {
         read_json(&self.selection())
+    }
+
+    /// The files with the curves of every kept epoch, in the order of the epochs.
+    pub(crate) fn files_of(&self, kept: &Kept) -> BTreeMap<usize, PathBuf> {
+        let mut files = BTreeMap::from([(kept.epoch, self.predictions())]);
+        for chosen in kept.rules.values() {
+            files.entry(chosen.epoch).or_insert_with(|| self.path().join(&chosen.file));
+        }
+        files
     }
 }

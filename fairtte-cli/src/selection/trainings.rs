@@ -139,12 +139,11 @@ fn kept_epochs(path: &Path, run: &RunFile) -> Result<(Vec<Epoch>, bool), CliErro
     let folder = RunFolder::new(path);
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
     let kept = folder.kept()?;
+    let files = folder.files_of(&kept);
     let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
-    let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
     let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);
     for (rule, chosen) in kept.rules {
         rules.entry(chosen.epoch).or_default().insert(rule);
-        files.entry(chosen.epoch).or_insert_with(|| path.join(&chosen.file));
         weights.entry(chosen.epoch).or_insert(chosen.weights);
     }
     let mut distinct: Vec<(Epoch, Vec<u8>)> = Vec::new();

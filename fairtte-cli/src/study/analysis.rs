@@ -1,5 +1,7 @@
 //! The tables of a study, each a function of the scores of its finished trials.
 
+mod bound;
+mod causes;
 mod charts;
 mod cohorts;
 mod equity;
@@ -14,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+pub(crate) use self::bound::{Bound, Floor, Members};
+pub(crate) use self::causes::Causes;
 pub(crate) use self::cohorts::Read as ReadCohort;
 pub(crate) use self::intervals::{Model, Samples};
 use self::pairs::{Family, PairRow};
@@ -67,16 +71,23 @@ pub(crate) struct Study<'a> {
     points: &'a Points,
     /// Replicates of chosen models; empty if none were asked for.
     samples: Samples,
+    /// Sources of bias and terms of Theorem 1; empty if the study file does not ask for them.
+    causes: Causes,
 }
 
 impl<'a> Study<'a> {
     pub(crate) fn new(plan: &'a Plan, points: &'a Points) -> Self {
-        Self { plan, points, samples: Samples::new() }
+        Self { plan, points, samples: Samples::new(), causes: Causes::default() }
     }
 
     /// With replicates of the chosen models.
     pub(crate) fn with(self, samples: Samples) -> Self {
         Self { samples, ..self }
+    }
+
+    /// With the causes of gaps.
+    pub(crate) fn with_causes(self, causes: Causes) -> Self {
+        Self { causes, ..self }
     }
 
     /// All tables that the finished trials allow; `cohorts` are the data sets, in the order of the study.
@@ -92,6 +103,8 @@ impl<'a> Study<'a> {
         sections.extend(intervals::section(self, &chosen));
         sections.extend(folds::section(self, &chosen));
         sections.push(groups::section(self)?);
+        sections.extend(causes::section(self, &chosen)?);
+        sections.extend(bound::section(self));
         sections.extend(groups::starts(self)?);
         sections.extend(groups::backbones(self)?);
         sections.extend(shifts::section(self)?);

@@ -12,6 +12,7 @@ use super::cells::Block;
 use super::search::Range;
 use super::slurm::Slurm;
 use crate::CliError;
+use crate::args::FeatureLayer;
 use crate::merged::Merged;
 use crate::run_file::RunFile;
 
@@ -75,6 +76,9 @@ pub(crate) struct StudyFile {
     /// Cells to leave out: those that have all the values of an entry.
     #[serde(default)]
     pub(crate) exclude: Vec<BTreeMap<String, OneOrMore>>,
+    /// What the report says about the causes of gaps; nothing without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bias: Option<BiasOfStudy>,
     /// Further settings of every run file, for example `training.epochs = 5`.
     #[serde(default)]
     pub(crate) set: Table,
@@ -167,6 +171,16 @@ impl OneOrMore {
             Self::More(words) => words,
         }
     }
+}
+
+/// What a report says about the causes of gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct BiasOfStudy {
+    /// Place in the network of the chosen base model whose numbers stand for an image.
+    pub(crate) features: FeatureLayer,
+    /// Whether all models predict again for the terms of Theorem 1.
+    pub(crate) bound: bool,
 }
 
 /// How trials are run.
@@ -306,6 +320,7 @@ impl StudyFile {
             backbones: BTreeMap::new(),
             include: Vec::new(),
             exclude: Vec::new(),
+            bias: None,
             set: Table::new(),
             execute: Execute { keep: Keep::Everything, ..Execute::default() },
         }

@@ -24,14 +24,14 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Model, ReadCohort, Samples, Section, Study};
+pub(crate) use analysis::{Analysis, Bound, Causes, Floor, Members, Model, ReadCohort, Samples, Section, Study};
 pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
 pub(crate) use lease::{Claim, Holder, Lease, Sign, Timing, last_sign, time_of_server};
 pub(crate) use plan::{Plan, Planned};
-pub(crate) use points::Points;
+pub(crate) use points::{Points, Setting};
 pub(crate) use pool::{Pool, Progress};
 pub(crate) use results::write_results;
 pub(crate) use scores::{METRICS, score};

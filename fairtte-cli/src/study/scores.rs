@@ -121,20 +121,20 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
         min_events: 0,
         ..file.evaluation.values_only()
     };
-    let mut epochs: BTreeMap<usize, (String, Vec<String>, std::path::PathBuf)> = BTreeMap::new();
+    let files = folder.files_of(&kept);
+    let mut epochs: BTreeMap<usize, (String, Vec<String>)> = BTreeMap::new();
     let weights = kept.weights.clone().unwrap_or_else(|| format!("epoch {}", kept.epoch));
-    epochs.insert(kept.epoch, (weights, vec![kept.monitor.clone()], folder.predictions()));
+    epochs.insert(kept.epoch, (weights, vec![kept.monitor.clone()]));
     for (rule, chosen) in &kept.rules {
-        let path = run.join(&chosen.file);
         let weights = chosen.weights.clone().unwrap_or_else(|| format!("epoch {}", chosen.epoch));
-        let entry = epochs.entry(chosen.epoch).or_insert_with(|| (weights, Vec::new(), path));
+        let entry = epochs.entry(chosen.epoch).or_insert_with(|| (weights, Vec::new()));
         if !entry.1.contains(rule) {
             entry.1.push(rule.clone());
         }
     }
     let mut found = Vec::new();
-    for (epoch, (weights, rules, path)) in epochs {
-        let predictions = read_predictions(&path, Rising::Refuse)?;
+    for (epoch, (weights, rules)) in epochs {
+        let predictions = read_predictions(&files[&epoch], Rising::Refuse)?;
         let part = |part: Part| -> Result<PartScores, CliError> {
             let scored = Scored::new(predictions.clone(), &cohort, &groups, Some(&split), part)?;
             let report = scored.evaluate(&settings)?;

@@ -308,6 +308,16 @@ impl Strategy for ControlledAttribute {
         Ok(curves.expect("at least one group has a network"))
     }
 
+    fn predict_by(
+        &self,
+        group: GroupId,
+        batch: &Batch,
+        rule: &CurveRule<'_>,
+    ) -> Result<Option<Array2<f64>>, FairnessError> {
+        let of_group = self.models.iter().find(|model| model.group == group);
+        of_group.map(|model| model.chosen.survival(batch, rule)).transpose()
+    }
+
     fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
         let weighted = |model: &usize| self.weights[*model] > 0.0;
         let models: Vec<usize> = (0..self.models.len()).filter(weighted).collect();

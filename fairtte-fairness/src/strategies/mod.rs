@@ -46,6 +46,7 @@ use std::path::Path;
 
 use crate::Batch;
 use fairtte_data::Sampling;
+use fairtte_metrics::GroupId;
 use ndarray::Array2;
 
 use crate::FairnessError;
@@ -173,6 +174,20 @@ pub trait Strategy {
     /// [`FairnessError::Model`] if the backbone cannot read the batch, [`FairnessError::Survival`] if the head needs a
     /// baseline and none was fitted.
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError>;
+
+    /// Survival as by [`predict`](Self::predict), but by the network that was trained on `group` alone, whatever the groups of
+    /// the batch; `None` if the strategy has no such network.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    fn predict_by(
+        &self,
+        _group: GroupId,
+        _batch: &Batch,
+        _rule: &CurveRule<'_>,
+    ) -> Result<Option<Array2<f64>>, FairnessError> {
+        Ok(None)
+    }
 
     /// Features of `layer` in evaluation mode, `[batch, n_features]`; must not change any state. A method with several
     /// networks returns the features of all of them side by side.

@@ -2,6 +2,7 @@
 
 mod components;
 mod disparity;
+mod gap_bound;
 mod information;
 mod ksg;
 mod measure;
@@ -15,6 +16,7 @@ mod symmetric_eigen;
 mod wasserstein;
 
 pub use components::{Components, Reduction, principal_components, principal_components_fitted};
+pub use gap_bound::{GapBound, GapBoundSettings, PairBound, curve_distances, gap_bound};
 pub use ksg::{
     DEFAULT_NEIGHBOURS, DimensionInformation, ksg_mutual_information, ksg_mutual_information_discrete,
     ksg_per_dimension, ksg_per_dimension_discrete,

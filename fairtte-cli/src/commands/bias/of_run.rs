@@ -5,25 +5,37 @@ use std::time::Instant;
 
 use fairtte_data::features::read_numeric_features;
 use fairtte_data::{Part, Split, read_cohort};
+use fairtte_metrics::bias::BiasSettings;
 
 use super::super::evaluate::{Outputs, Shown, evaluate_run, with_intersections};
-use super::{Measured, settings};
+use super::Measured;
 use crate::CliError;
 use crate::args::{Bias, FeatureLayer, FeaturePart};
 use crate::report::bias::{BiasReport, BiasSection};
 use crate::run_folder::{OpenRun, write_json};
 
-pub(super) fn measure(run: &Path, arguments: &Bias) -> Result<BiasReport, CliError> {
-    let settings = settings(arguments)?;
+/// What of a run is measured.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct OfRun {
+    pub(in crate::commands) layer: FeatureLayer,
+    pub(in crate::commands) part: FeaturePart,
+    /// Principal components that are kept.
+    pub(in crate::commands) components: usize,
+}
+
+/// The sources of bias of the data of a run, by the features of its network.
+///
+/// # Errors
+/// [`CliError`] if the run has no attribute, no trained model, or its data cannot be read.
+pub(in crate::commands) fn measure(run: &Path, what: OfRun, settings: BiasSettings) -> Result<BiasReport, CliError> {
+    let OfRun { layer, part, components } = what;
     let open = OpenRun::read(run)?;
-    let layer = arguments.layer.unwrap_or_default();
     let (cohort, groups) = read_cohort(&open.folder.cohort())?;
     if groups.is_empty() {
         let message = format!("{} has no [[attribute]] to compare by", run.display());
         return Err(CliError::setting("bias", message, None));
     }
     let split = Split::read_csv(&open.folder.split(), &cohort)?;
-    let part = arguments.part.unwrap_or_default();
     let rows = match part {
         FeaturePart::All => cohort.all_rows(),
         FeaturePart::Train => split.rows(Part::Train).to_vec(),
@@ -48,7 +60,7 @@ pub(super) fn measure(run: &Path, arguments: &Bias) -> Result<BiasReport, CliErr
         rows,
         fitted_on,
     };
-    measured.report(&features, arguments.components, settings)
+    measured.report(&features, components, settings)
 }
 
 /// What a reader must know of the features.

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use fairtte_data::write_atomically;
+use fairtte_metrics::statistics::spearman;
 use serde::Serialize;
 
 use super::maps::{Maps, Parts};
@@ -230,28 +231,11 @@ fn npy(shape: &[usize], values: &[f64]) -> Vec<u8> {
     b"\x93NUMPY\x01\x00".iter().chain(&length).chain(header.as_bytes()).copied().chain(values).collect()
 }
 
-/// Spearman's correlation of absolute values, tied values with their mean rank; `None` if one of them is constant.
+/// Spearman's correlation of absolute values; `None` if one of them is constant.
 fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
-    let (a, b) = (ranks(a), ranks(b));
-    let mean = (a.len() as f64 - 1.0) / 2.0;
-    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>();
-    let scale = (product(&a, &a) * product(&b, &b)).sqrt();
-    (scale > 0.0).then(|| product(&a, &b) / scale)
-}
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|i, j| values[*i].abs().total_cmp(&values[*j].abs()));
-    let mut ranks = vec![0.0; values.len()];
-    let mut first = 0;
-    for tied in order.chunk_by(|i, j| values[*i].abs().total_cmp(&values[*j].abs()).is_eq()) {
-        let rank = first as f64 + (tied.len() as f64 - 1.0) / 2.0;
-        for i in tied {
-            ranks[*i] = rank;
-        }
-        first += tied.len();
-    }
-    ranks
+    let absolute = |values: &[f64]| values.iter().map(|value| value.abs()).collect::<Vec<_>>();
+    // Undefined values would be a reason for none too.
+    spearman(&absolute(a), &absolute(b)).ok().flatten()
 }
 
 #[cfg(test)]

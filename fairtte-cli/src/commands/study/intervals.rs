@@ -1,11 +1,12 @@
 //! Bootstrap replicates of the models that a study chose, which predict again in the folder `chosen/` of the study.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::Rising;
+use fairtte_data::predictions::{PredictionTable, Rising};
 use fairtte_data::{Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::EvaluationSettings;
+use fairtte_metrics::evaluation::SampledMetrics;
 
 use super::restore::rebuild;
 use crate::CliError;
@@ -44,7 +45,7 @@ pub(super) fn samples(plan: &Plan, models: &BTreeSet<Model>, replicates: usize) 
 }
 
 /// A run folder with the curves of a finished trial: its own if it was kept, or one in `chosen/`, which is made.
-fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, CliError> {
     let trial: TrialFolder = plan.folder().trial(&plan.ids()[place]);
     if RunFolder::new(trial.path()).done().exists() {
         return Ok(Some(trial.path().to_owned()));
@@ -61,31 +62,41 @@ fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, CliError> {
 }
 
 /// The test part of a kept epoch, with replicates.
-fn sampled(
-    run: &std::path::Path,
-    epoch: usize,
-    replicates: usize,
-) -> Result<fairtte_metrics::evaluation::SampledMetrics, CliError> {
-    let OpenRun { file, folder } = OpenRun::read(run)?;
-    let kept = folder.kept()?;
-    let path = if kept.epoch == epoch {
-        folder.predictions()
-    } else {
-        let chosen = kept.rules.values().find(|chosen| chosen.epoch == epoch);
-        let chosen = chosen.ok_or_else(|| CliError::RunFolder {
-            path: folder.selection(),
-            problem: format!("epoch {epoch} is not among those that the training kept"),
-        })?;
-        run.join(&chosen.file)
-    };
-    let (cohort, groups) = read_cohort(&folder.cohort())?;
-    let split = Split::read_csv(&folder.split(), &cohort)?;
+fn sampled(run: &Path, epoch: usize, replicates: usize) -> Result<SampledMetrics, CliError> {
     let settings = EvaluationSettings {
         metrics: METRICS.map(str::to_owned).to_vec(),
         min_events: 0,
         replicates,
-        ..file.evaluation.metrics_only()
+        ..OpenRun::read(run)?.file.evaluation.metrics_only()
     };
-    let predictions = read_predictions(&path, Rising::Refuse)?;
-    Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)?.sample(&settings)
+    test_part(run, Curves::Kept(epoch))?.sample(&settings)
+}
+
+/// Curves of a run.
+pub(super) enum Curves {
+    /// Those of a kept epoch, counted from 1.
+    Kept(usize),
+    /// Others of the same samples.
+    Given(PredictionTable),
+}
+
+/// The test part of a run with its outcomes and groups.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if the epoch was not kept; the errors of reading.
+pub(super) fn test_part(run: &Path, curves: Curves) -> Result<Scored, CliError> {
+    let folder = OpenRun::read(run)?.folder;
+    let predictions = match curves {
+        Curves::Given(predictions) => predictions,
+        Curves::Kept(epoch) => {
+            let path = folder.files_of(&folder.kept()?).remove(&epoch).ok_or_else(|| CliError::RunFolder {
+                path: folder.selection(),
+                problem: format!("epoch {epoch} is not among those that the training kept"),
+            })?;
+            read_predictions(&path, Rising::Refuse)?
+        }
+    };
+    let (cohort, groups) = read_cohort(&folder.cohort())?;
+    let split = Split::read_csv(&folder.split(), &cohort)?;
+    Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)
 }

@@ -53,6 +53,8 @@ pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(Stud
         let models = of_points.chosen()?;
         of_points = of_points.with(super::intervals::samples(plan, &models, replicates)?);
     }
+    let causes = super::causes::measure(plan, &of_points)?;
+    of_points = of_points.with_causes(causes);
     let analysis = of_points.analyse(&cohorts(plan)?)?;
     let study = plan.study();
     let facts = StudyFacts {

@@ -2,9 +2,8 @@
 //!
 //! The data are prepared again and the kept weights predict again, which gives the curves that the training scored.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::{Part, write_predictions};
@@ -71,15 +70,10 @@ fn unpack(trial: &TrialFolder, open: &OpenRun) -> Result<(), CliError> {
 fn predict(open: &OpenRun, prepared: &Prepared) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
     let kept = folder.kept()?;
-    let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
-    for chosen in kept.rules.values() {
-        let path: PathBuf = folder.path().join(&chosen.file);
-        files.entry(chosen.epoch).or_insert(path);
-    }
     let (loader, _) = prepared.loader(run, prepared.membership())?;
     let rows = predicted_rows(prepared);
     let samples = prepared.cohort.sample_ids(&rows);
-    for (epoch, path) in files {
+    for (epoch, path) in folder.files_of(&kept) {
         let member = Member::open(folder.path(), Some(&epoch.to_string()), None)?;
         let survival = member.predictor.survival(&loader, &rows)?;
         write_predictions(&path, &samples, member.predictor.times(), survival.view())?;

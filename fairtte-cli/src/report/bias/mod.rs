@@ -10,7 +10,7 @@ mod tests;
 use fairtte_metrics::MetricError;
 use fairtte_metrics::bias::{BiasSettings, BiasSource, BiasSources, Reduction, Separability, SourceDisparity};
 use fairtte_metrics::statistics::{Adjustment, adjust_p_values};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ReportError;
 use super::format::{list, number, p_relation};
@@ -51,6 +51,61 @@ pub(crate) struct AttributeBias {
     #[serde(flatten)]
     pub(crate) sources: BiasSources,
     pub(crate) separability: Separability,
+}
+
+/// The sources of one attribute, for tables over several reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct SourceSummary {
+    pub(crate) attribute: String,
+    /// What was found, in one sentence.
+    pub(crate) sentence: String,
+    /// The five sources, then the separability.
+    pub(crate) lines: Vec<SummaryLine>,
+}
+
+/// One source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct SummaryLine {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    /// Value, value by chance, what is above it, and p after Holm; or why there is none.
+    pub(crate) found: Result<SourceNumbers, String>,
+}
+
+/// The numbers of a source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct SourceNumbers {
+    pub(crate) value: f64,
+    pub(crate) chance: f64,
+    pub(crate) corrected: f64,
+    pub(crate) p_holm: Option<f64>,
+    pub(crate) between: String,
+}
+
+impl BiasReport {
+    /// The sources of every attribute.
+    pub(crate) fn summaries(&self) -> Vec<SourceSummary> {
+        let line = |line: Line| SummaryLine {
+            key: line.key.to_owned(),
+            name: line.name.to_owned(),
+            found: line.found.map(|Found { value, chance, corrected, p_holm, between, .. }| SourceNumbers {
+                value,
+                chance,
+                corrected,
+                p_holm,
+                between,
+            }),
+        };
+        let summary = |of: &AttributeBias| SourceSummary {
+            attribute: of.name().to_owned(),
+            sentence: of.sentence(),
+            lines: of.lines().into_iter().map(line).collect(),
+        };
+        self.attributes.iter().map(summary).collect()
+    }
 }
 
 /// The size of a group.
