@@ -372,7 +372,8 @@ fn the_planted_source_and_the_bound_are_shown(study: &Path, said: &str) {
     let sentence = said.lines().find(|line| line.contains("films sex: Largest after correction for chance")).unwrap();
     assert!(sentence.contains("features and time"), "{sentence}");
     let sources = table(study, "bias-sources.csv");
-    let p = |name: &str| -> f64 { sources.iter().find(|row| row["source"] == name).unwrap()["p-holm"].parse().unwrap() };
+    let p =
+        |name: &str| -> f64 { sources.iter().find(|row| row["source"] == name).unwrap()["p-holm"].parse().unwrap() };
     assert!(p("features and time") < 0.05, "{sources:?}");
     assert!(p("event times") > 0.05 && p("censoring rate") > 0.05, "{sources:?}");
     let bound = table(study, "bound.csv");

@@ -23,7 +23,10 @@ pub(crate) struct Causes {
     pub(crate) bounds: BTreeMap<Setting, Result<Bound, String>>,
 }
 
-/// Settings below which a rank correlation is not worth reading.
+/// Settings below which there is no rank correlation.
+const FEWEST: usize = 3;
+
+/// Settings below which a rank correlation says little.
 const FEW_SETTINGS: usize = 10;
 
 impl Study<'_> {
@@ -57,7 +60,10 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Result<Opti
     let (correlations, n_settings) = correlations(&measured, gap)?;
     let over = format!("Rank correlations of sources and gaps are over {}", counted(n_settings, "setting"));
     verdict.push(match n_settings {
-        0..FEW_SETTINGS => format!("{over}: fewer than {FEW_SETTINGS} say nothing about other settings."),
+        0..FEWEST => {
+            format!("Whether gaps are wider where a source is larger needs {FEWEST} settings or more; there are {n_settings}.")
+        }
+        FEWEST..FEW_SETTINGS => format!("{over}: fewer than {FEW_SETTINGS} say nothing about other settings."),
         _ => format!("{over}."),
     });
     let layer = block.features.name();
@@ -69,35 +75,36 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Result<Opti
         of_gap.push(((*metric).to_owned(), format!("gap {label}")));
         of_gap.push((format!("{metric}-settings"), "settings".to_owned()));
     }
+    let mut sheets = vec![sheet(
+        "bias-sources",
+        &format!(
+            "Sources of bias in all samples of every setting; images by the {layer} of the network of the best {base} training by C^td."
+        ),
+        &header,
+        rows(&measured, name),
+        &[
+            "By chance: mean over permutations of the groups. Separability: AUC with which the features tell the groups apart.",
+            "The network was trained on part of these samples, so its features may know more of their times and events.",
+        ],
+    )];
+    if n_settings >= FEWEST {
+        sheets.push(sheet(
+            "bias-gap",
+            &format!(
+                "Spearman's correlation over settings of a source above chance with the gap of {base}, test part."
+            ),
+            &of_gap,
+            correlations,
+            &["Settings of one data set share samples, so they are not independent."],
+        ));
+    }
     Ok(Some(Section {
         id: "sources",
         title: "Sources of bias".to_owned(),
         question: "By what do the groups differ before any model, and are gaps wider where they differ more?"
             .to_owned(),
         verdict,
-        sheets: vec![
-            sheet(
-                "bias-sources",
-                &format!(
-                    "Sources of bias in all samples of every setting; images by the {layer} of the network of the best {base} training by C^td."
-                ),
-                &header,
-                rows(&measured, name),
-                &[
-                    "By chance: mean over permutations of the groups. Separability: AUC with which the features tell the groups apart.",
-                    "The network was trained on part of these samples, so its features may know more of their times and events.",
-                ],
-            ),
-            sheet(
-                "bias-gap",
-                &format!(
-                    "Spearman's correlation over settings of a source above chance with the gap of {base}, test part."
-                ),
-                &of_gap,
-                correlations,
-                &["Settings of one data set share samples, so they are not independent."],
-            ),
-        ],
+        sheets,
         charts: figure(&measured, name).into_iter().collect(),
     }))
 }

@@ -225,10 +225,10 @@ impl Counts {
 
     fn sentences(&self, base: &str, tolerated: &str) -> Vec<String> {
         let Self { cells, none, narrower, worse, both } = self;
+        let because = if *worse > 0 { ", because the choice looks at the validation part" } else { "" };
         let mut found = vec![format!(
             "Of {cells} cells (settings x strategies x metrics), the gap in the test part is narrower than that of {base} in \
-             {narrower}, in {both} of them at no loss of the metric; the metric is more than {tolerated} worse in {worse}, because the \
-             choice looks at the validation part."
+             {narrower}, in {both} of them at no loss of the metric; the metric is more than {tolerated} worse in {worse}{because}."
         )];
         if *none > 0 {
             found.push(format!("In {none} cells no model is within {tolerated} of {base}."));
