@@ -83,6 +83,27 @@ pub(crate) fn request() {
     STOP.store(true, Ordering::Relaxed);
 }
 
+/// Set when a training is to pause at an epoch.
+#[cfg(feature = "train")]
+static PAUSE: AtomicBool = AtomicBool::new(false);
+
+/// Ends the training of this program as a request to stop does, but the program continues after [`take_pause`].
+#[cfg(feature = "train")]
+pub(crate) fn pause() {
+    PAUSE.store(true, Ordering::Relaxed);
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Whether the last training ended by [`pause`]; a request to stop that came meanwhile stays.
+#[cfg(feature = "train")]
+pub(crate) fn take_pause() -> bool {
+    let is_paused = PAUSE.swap(false, Ordering::Relaxed);
+    if is_paused && CODE.load(Ordering::Relaxed) == 0 {
+        STOP.store(false, Ordering::Relaxed);
+    }
+    is_paused
+}
+
 /// Runs `training` with a flag that is set when a stop is requested.
 #[cfg(feature = "train")]
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {

@@ -12,10 +12,10 @@ use std::time::Instant;
 use burn::tensor::Device;
 use fairtte_data::Part;
 use fairtte_data::loader::Intensity;
-use fairtte_fairness::strategies::{CellCounts, TrainingCells};
+use fairtte_fairness::strategies::{CellCounts, Strategy, TrainingCells};
 use fairtte_fairness::{
-    FairnessError, FittedModel, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile,
-    TensorBoard, TrainedRun, Trainer, TrainingData,
+    EpochReport, FairnessError, FittedModel, LearnerSpec, NetworkSpec, Observer, Outputs, Pretrained, PretrainedConfig,
+    Scoring, StepsFile, TensorBoard, TrainedRun, Trainer, TrainingData,
 };
 use fairtte_metrics::SampleId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
@@ -51,12 +51,44 @@ pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
     train_from(None, run, shown)
 }
 
+/// As [`train`], but pauses ([`interrupt::pause`]) once `epochs` epochs are done, if the training has more.
+///
+/// # Errors
+/// As [`train`], and the error of a request to stop where it pauses.
+pub(super) fn train_until(run: &RunFile, shown: Shown, epochs: usize) -> Result<(), CliError> {
+    rayon::scope(|_| steps(None, run, shown, Extra::Until(epochs)))
+}
+
+/// What ends a training before its end.
+#[derive(Clone, Copy)]
+enum Extra<'a> {
+    None,
+    /// A few steps are timed.
+    Probe(&'a Probe),
+    /// Epochs after which it pauses.
+    Until(usize),
+}
+
+/// Pauses a training after an epoch.
+struct Pause {
+    epochs: usize,
+    of: usize,
+}
+
+impl Observer for Pause {
+    fn epoch_done(&mut self, report: &EpochReport) {
+        if report.epoch >= self.epochs && report.epoch < self.of {
+            interrupt::pause();
+        }
+    }
+}
+
 /// As [`train`]; `origin` is the folder of a run to resume.
 ///
 /// Runs on a thread of the pool, where an operation wakes one thread less than from outside. This matters for small
 /// operations: a training step of `efficientnet-b0` on 32 pictures of 64 x 64 takes 0.87 times as long.
 fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
-    rayon::scope(|_| steps(origin, run, shown, None))
+    rayon::scope(|_| steps(origin, run, shown, Extra::None))
 }
 
 /// Seconds that a training takes if it does not stop early, from its first steps, in the folder of the run, which must be new. A
@@ -66,7 +98,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
 /// As [`train`].
 pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
     let probe = Probe::default();
-    match rayon::scope(|_| steps(None, run, Shown::Unscored, Some(&probe))) {
+    match rayon::scope(|_| steps(None, run, Shown::Unscored, Extra::Probe(&probe))) {
         Err(CliError::Training(FairnessError::Interrupted { .. })) if !interrupt::is_wanted() => {}
         other => other?,
     }
@@ -75,7 +107,7 @@ pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
     Ok(per_epoch * run.training.epochs as f64)
 }
 
-fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, probe: Option<&Probe>) -> Result<(), CliError> {
+fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -> Result<(), CliError> {
     let started = Instant::now();
     run.check()?;
     let device = device::open(&run.device)?;
@@ -152,17 +184,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, probe: Option<&Prob
         seed: run.training_seed(),
         device: &device,
     };
-    let (mut bar, mut steps, mut board) =
-        (Training::new(), StepsFile::in_folder(folder.path()), TensorBoard::in_folder(folder.path()));
-    let mut timed = probe;
-    let trained = interrupt::stoppable(|stop| {
-        let mut trainer = Trainer::new(&data, &run.training, folder.path()).stop_when(probe.map_or(stop, Probe::stop));
-        if let Some(timed) = &mut timed {
-            trainer = trainer.observe(timed);
-        }
-        trainer.observe(&mut steps).observe(&mut board).observe(&mut bar).fit(strategy.as_mut())
-    })
-    .in_table(&run.strategy_table())?;
+    let trained = fit(&data, run, folder.path(), strategy.as_mut(), extra).in_table(&run.strategy_table())?;
     obey(&trained)?;
     let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
     say(format!(
@@ -183,6 +205,34 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, probe: Option<&Prob
     // Step 10: from the saved files.
     score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// Trains with logs and progress, and with what ends the training early.
+fn fit(
+    data: &TrainingData<'_>,
+    run: &RunFile,
+    folder: &Path,
+    strategy: &mut dyn Strategy,
+    extra: Extra<'_>,
+) -> Result<TrainedRun, FairnessError> {
+    let (mut bar, mut steps, mut board) =
+        (Training::new(), StepsFile::in_folder(folder), TensorBoard::in_folder(folder));
+    let (probe, mut pause) = match extra {
+        Extra::None => (None, None),
+        Extra::Probe(probe) => (Some(probe), None),
+        Extra::Until(epochs) => (None, Some(Pause { epochs, of: run.training.epochs })),
+    };
+    let mut timed = probe;
+    interrupt::stoppable(|stop| {
+        let mut trainer = Trainer::new(data, &run.training, folder).stop_when(probe.map_or(stop, Probe::stop));
+        if let Some(timed) = &mut timed {
+            trainer = trainer.observe(timed);
+        }
+        if let Some(pause) = &mut pause {
+            trainer = trainer.observe(pause);
+        }
+        trainer.observe(&mut steps).observe(&mut board).observe(&mut bar).fit(strategy)
+    })
 }
 
 /// Evaluates the run, unless it is scored elsewhere.

@@ -7,6 +7,7 @@ mod cohorts;
 mod equity;
 mod folds;
 mod groups;
+mod halving;
 mod intervals;
 mod pairs;
 mod shifts;
@@ -102,6 +103,7 @@ impl<'a> Study<'a> {
         sections.extend(strategies::section(self, &chosen));
         sections.extend(intervals::section(self, &chosen));
         sections.extend(folds::section(self, &chosen));
+        sections.extend(halving::section(self)?);
         sections.push(groups::section(self)?);
         sections.extend(causes::section(self, &chosen)?);
         sections.extend(bound::section(self));

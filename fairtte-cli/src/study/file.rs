@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::cells::Block;
+use super::halving::Halving;
 use super::search::Range;
 use super::slurm::Slurm;
 use crate::CliError;
@@ -40,6 +41,9 @@ pub(crate) struct StudyFile {
     /// Relative loss of the base's metric that is tolerated for the smallest gap.
     #[serde(default = "five_percent")]
     pub(crate) tolerated_loss: f64,
+    /// Stops trials that fall behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) halving: Option<Halving>,
     /// What is trained.
     #[serde(default = "Block::defaults")]
     pub(crate) blocks: BTreeSet<Block>,
@@ -303,6 +307,7 @@ impl StudyFile {
             seeds: vec![1],
             folds: one_fold(),
             tolerated_loss: five_percent(),
+            halving: None,
             blocks: Block::defaults(),
             data: vec![StudyData {
                 name: run.data.name().to_owned(),
@@ -367,6 +372,9 @@ impl StudyFile {
         if !(0.0..=1.0).contains(&self.tolerated_loss) {
             let message = format!("{} is no share, expected a number from 0 to 1", self.tolerated_loss);
             return wrong("tolerated-loss", message);
+        }
+        if let Some(halving) = &self.halving {
+            halving.check()?;
         }
         if let Some(twice) = self.seeds.iter().enumerate().find(|(i, seed)| self.seeds[..*i].contains(seed)) {
             return wrong("seeds", format!("{} is there twice", twice.1));

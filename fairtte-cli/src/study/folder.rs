@@ -6,6 +6,7 @@
 //!    trials/ab/ab12..ef/                      a trial, named by its content
 //!    sex/erm-seed1/                           a trial of a comparison
 //!    chosen/ab12..ef/                         chosen trials as run folders, if intervals were asked for
+//!    rungs/                                   what successive halving decided
 //!    todo/ log/                               what was submitted to SLURM, and what its tasks said
 //!    results.parquet choice.json ..           what `collect` and `report` write
 //! ```
@@ -70,6 +71,11 @@ impl StudyFolder {
         self.path.join("chosen").join(id)
     }
 
+    /// What successive halving decided.
+    pub(crate) fn rungs(&self) -> PathBuf {
+        self.path.join("rungs")
+    }
+
     /// What the tasks said.
     pub(crate) fn logs(&self) -> PathBuf {
         self.path.join("log")
@@ -105,6 +111,11 @@ impl TrialFolder {
     /// Why the trial failed.
     pub(crate) fn failed(&self) -> PathBuf {
         self.path.join("failed.json")
+    }
+
+    /// That the training has stopped at a rung of successive halving.
+    pub(crate) fn rung(&self) -> PathBuf {
+        self.path.join("rung.json")
     }
 
     /// The trained model in one file.

@@ -5,7 +5,7 @@
 //! file and names it by its content, `folder.rs` knows where everything is, `lease.rs` keeps two processes off one trial,
 //! `state.rs` tells planned, running, finished and failed trials apart from files alone, `pool.rs` runs them as child
 //! processes, `scores.rs` is what a finished trial leaves behind, and
-//! `tidy.rs` removes the rest. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `points.rs`, `choice.rs` and `analysis/` make the report.
+//! `tidy.rs` removes the rest. `halving.rs` stops trials that fall behind, if the study asks for it. `cost.rs` says how long trials take, and `slurm/` packs them into tasks of arrays. `results.rs` is the table of all scores; `points.rs`, `choice.rs` and `analysis/` make the report.
 
 mod analysis;
 mod cells;
@@ -13,6 +13,7 @@ mod choice;
 mod cost;
 mod file;
 mod folder;
+mod halving;
 mod lease;
 mod plan;
 mod points;
@@ -29,6 +30,7 @@ pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
+pub(crate) use halving::{AtRung, Ladder, Next, may_run};
 pub(crate) use lease::{Claim, Holder, Lease, Sign, Timing, last_sign, time_of_server};
 pub(crate) use plan::{Plan, Planned};
 pub(crate) use points::{Points, Setting};

@@ -207,6 +207,18 @@ impl Plan {
         (0..self.study().folds).map(move |fold| place + fold * step)
     }
 
+    /// The places of all folds of a trial of a cell, both counted from 0.
+    pub(crate) fn places_of(&self, cell: usize, trial: usize) -> impl Iterator<Item = usize> + use<> {
+        let (cells, folds) = (self.cells.len(), self.study().folds);
+        (0..folds).map(move |fold| (trial * folds + fold) * cells + cell)
+    }
+
+    /// The axes of a cell, for people.
+    pub(crate) fn words_of_cell(&self, cell: usize) -> String {
+        let words = AXES.iter().filter_map(|axis| self.cells[cell].word(axis, self.study()));
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The run files of the data sets as they are without the axes of the study, for preparation.
     pub(crate) fn data(&self) -> Result<Vec<RunFile>, CliError> {
         let run = |data: &Base| {

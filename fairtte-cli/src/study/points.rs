@@ -6,6 +6,7 @@ mod folds;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::halving::Ladder;
 use super::plan::Plan;
 use super::scores::{KeptScores, METRICS, MetricScores, Scores};
 use crate::CliError;
@@ -63,7 +64,10 @@ pub(crate) struct Level {
 /// All finished trials of a study.
 #[derive(Debug)]
 pub(crate) struct Points {
+    /// Those that a rule may choose.
     pub(crate) trials: Vec<TrialPoints>,
+    /// Those that successive halving had stopped and that were trained to the end as an audit.
+    pub(crate) audited: Vec<TrialPoints>,
     pub(crate) levels: BTreeMap<Setting, Vec<Level>>,
 }
 
@@ -73,7 +77,8 @@ impl Points {
     /// # Errors
     /// [`CliError::RunFolder`] if scores cannot be read, or two trials of a setting have other groups.
     pub(crate) fn read(plan: &Plan) -> Result<Self, CliError> {
-        let mut points = Self { trials: Vec::new(), levels: BTreeMap::new() };
+        let ladder = Ladder::read(plan)?;
+        let mut points = Self { trials: Vec::new(), audited: Vec::new(), levels: BTreeMap::new() };
         for place in (0..plan.ids().len()).filter(|place| plan.fold(*place) == 0) {
             let paths: Vec<PathBuf> =
                 plan.folds_of(place).map(|place| plan.folder().trial(&plan.ids()[place]).scores()).collect();
@@ -98,7 +103,13 @@ impl Points {
                 }
                 folds => folds::points(folds, &of.attribute),
             };
-            points.trials.push(TrialPoints { place, cell, trial, points: points_of });
+            let found = TrialPoints { place, cell, trial, points: points_of };
+            match &ladder {
+                Some(ladder) if ladder.is_audited(cell, trial) => points.audited.push(found),
+                // It was finished for another cell.
+                Some(ladder) if ladder.is_stopped(cell, trial) => {}
+                _ => points.trials.push(found),
+            }
         }
         Ok(points)
     }

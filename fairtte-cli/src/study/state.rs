@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::folder::TrialFolder;
+use super::halving::AtRung;
 use super::lease;
 use crate::CliError;
 use crate::run_folder::read_json;
@@ -82,6 +83,8 @@ pub(crate) enum TrialState {
     Done,
     /// The method cannot be trained on the data.
     Refused(Refusal),
+    /// It has stopped at a rung of successive halving.
+    AtRung(AtRung),
     /// It failed; `is_final` says whether it is tried again.
     Failed(Failure),
 }
@@ -104,13 +107,17 @@ impl TrialState {
         if folder.failed().exists() {
             return Ok(Self::Failed(read_json(&folder.failed())?));
         }
+        if folder.rung().exists() {
+            return Ok(Self::AtRung(read_json(&folder.rung())?));
+        }
         Ok(Self::ToDo)
     }
 
     /// Whether a process may take the trial.
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Self::ToDo => true,
+            // Whether a trial at a rung continues is decided for its whole cell.
+            Self::ToDo | Self::AtRung(_) => true,
             Self::Failed(failure) => !failure.is_final(),
             Self::Running | Self::Done | Self::Refused(_) => false,
         }

@@ -65,7 +65,8 @@ pub(crate) fn keep_only(folder: &TrialFolder, keep: Keep) -> Result<(), CliError
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_kept = name.starts_with("lease.")
-            || ["run.toml", "steps.jsonl", "scores.json", "refused.json", "failed.json"].contains(&name.as_str())
+            || ["run.toml", "steps.jsonl", "scores.json", "refused.json", "failed.json", "rung.json"]
+                .contains(&name.as_str())
             || (name == "model.tar" && keep == Keep::Weights);
         if is_kept {
             continue;

@@ -66,6 +66,9 @@ struct Needs {
     trainings: usize,
     done: usize,
     blocks: Vec<BlockNeeds>,
+    /// Epochs of every rung of successive halving, and the trials of a cell that continue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rungs: Vec<(usize, usize)>,
     /// Hours on one machine with one trial at a time for what is missing, from finished trials of the same data set and head.
     #[serde(skip_serializing_if = "Option::is_none")]
     hours: Option<f64>,
@@ -109,6 +112,10 @@ impl Needs {
             seen.extend(trainings);
         }
         let finished = Finished::of(plan, planned)?;
+        let halving = plan.study().halving.as_ref();
+        let rungs =
+            halving.map(|halving| halving.rungs.iter().copied().zip(halving.numbers(plan.study().trials)).collect());
+        let rungs = rungs.unwrap_or_default();
         Ok(Self {
             would: "train",
             study: plan.study().name.clone(),
@@ -119,6 +126,7 @@ impl Needs {
             trainings: seen.len(),
             done: finished.n,
             blocks,
+            rungs,
             hours: finished.hours,
             hours_at_most: None,
             gigabytes: finished.gigabytes,
@@ -142,6 +150,13 @@ impl Needs {
         let done = if self.done > 0 { format!(" {} are done.", self.done) } else { String::new() };
         let (cells, trainings) = (counted(self.cells, "cell"), counted(self.trainings, "training"));
         lines.extend([String::new(), format!("{cells} of {trials} each are {trainings}{shared}{done}")]);
+        if !self.rungs.is_empty() {
+            let rungs = self.rungs.iter().map(|(epochs, n)| format!("{n} after epoch {epochs}"));
+            let rungs = rungs.collect::<Vec<_>>().join(", ");
+            lines.push(format!(
+                "Successive halving: of the {trials} of a cell continue {rungs}. Hours are those without it."
+            ));
+        }
         if let Some(hours) = self.hours_at_most {
             lines.push(format!(
                 "From timed steps: at most {hours:.2} hours for the rest, one at a time; early stopping saves some."

@@ -11,7 +11,7 @@ use crate::args::StudyRun;
 use crate::plural::counted;
 use crate::prepare::{Care, decode, label};
 use crate::progress::{Files, say};
-use crate::study::{Plan, Pool, Progress, TrialState, time_of_server};
+use crate::study::{Ladder, Plan, Pool, Progress, TrialState, may_run, time_of_server};
 use crate::{CliError, interrupt};
 
 pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
@@ -32,7 +32,16 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
         }
         return Ok(());
     }
+    let mut open = open;
     train(&plan, &open, share)?;
+    // With halving, the trials that continue are known once all of a rung have stopped.
+    while plan.study().halving.is_some() {
+        open = self::open(&plan, &arguments.only)?;
+        if open.is_empty() {
+            break;
+        }
+        train(&plan, &open, share)?;
+    }
     summary(&plan)
 }
 
@@ -92,7 +101,7 @@ pub(in crate::commands) fn train(plan: &Plan, open: &[(usize, String)], share: S
 /// What a trial came to, if it is not done.
 fn line(Progress { id, state, took }: &Progress) -> Option<String> {
     let what = match state {
-        TrialState::Done => return None,
+        TrialState::Done | TrialState::AtRung(_) => return None,
         TrialState::Refused(refusal) => format!("not trained: {}", refusal.because),
         TrialState::Failed(failure) => {
             let last = failure.message.lines().next_back().unwrap_or_default();
@@ -109,12 +118,14 @@ pub(in crate::commands) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usiz
     let path = plan.folder().path();
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(path).map_err(failed)?;
+    let ladder = Ladder::climb(plan)?;
     let (now, stale) = (time_of_server(path)?, timing(plan).stale);
     let mut seen = BTreeSet::new();
     let mut open = Vec::new();
     for (index, id) in plan.ids().iter().enumerate() {
         let is_asked = only.is_empty() || only.contains(&index);
-        if is_asked && seen.insert(id) && TrialState::of(&plan.folder().trial(id), now, stale)?.is_open() {
+        let found = || TrialState::of(&plan.folder().trial(id), now, stale);
+        if is_asked && seen.insert(id) && may_run(ladder.as_ref(), &found()?, id) {
             open.push((index, id.clone()));
         }
     }

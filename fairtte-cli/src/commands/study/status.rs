@@ -13,7 +13,7 @@ use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::progress::say;
 use crate::shell::quoted;
-use crate::study::{Plan, Queue, Submission, TaskState, TrialState, submissions, time_of_server};
+use crate::study::{Ladder, Next, Plan, Queue, Submission, TaskState, TrialState, submissions, time_of_server};
 
 /// Places in the manifest, and machines.
 type Where = (Vec<usize>, BTreeSet<String>);
@@ -27,6 +27,8 @@ pub(super) struct Counts {
     pub(super) refused: usize,
     /// Of them, those whose loss left the range of numbers.
     pub(super) diverged: usize,
+    /// Stopped for good by successive halving.
+    pub(super) stopped: usize,
     pub(super) running: usize,
     pub(super) failed: usize,
     pub(super) to_do: usize,
@@ -63,13 +65,16 @@ const MOST_PLACES: usize = 5;
 impl Counts {
     pub(super) fn of(plan: &Plan) -> Result<Self, CliError> {
         let (now, stale) = (now(plan), timing(plan).stale);
+        let ladder = Ladder::read(plan)?;
+        let is_stopped = |id: &str| ladder.as_ref().is_some_and(|ladder| ladder.next(id) == Next::Stopped);
         let mut counts = Self::default();
         let mut reasons: BTreeMap<(&'static str, String), Where> = BTreeMap::new();
         for (index, id) in plan.trainings() {
             match TrialState::of(&plan.folder().trial(id), now, stale)? {
                 TrialState::Done => counts.done += 1,
                 TrialState::Running => counts.running += 1,
-                TrialState::ToDo => counts.to_do += 1,
+                TrialState::AtRung(_) if is_stopped(id) => counts.stopped += 1,
+                TrialState::ToDo | TrialState::AtRung(_) => counts.to_do += 1,
                 TrialState::Refused(refusal) => {
                     counts.refused += 1;
                     counts.diverged += usize::from(refusal.diverged);
@@ -98,7 +103,7 @@ impl Counts {
 
     /// Different trainings.
     pub(super) fn n(&self) -> usize {
-        self.done + self.refused + self.running + self.failed + self.to_do
+        self.done + self.refused + self.stopped + self.running + self.failed + self.to_do
     }
 
     /// Whether every training ended with a result.
@@ -113,9 +118,15 @@ impl Counts {
 
     /// `12 done, 2 not trained, 1 running, 3 failed, 18 to do`.
     pub(super) fn sentence(&self) -> String {
-        let Self { done, refused, running, failed, to_do, .. } = self;
-        let named =
-            [(done, "done"), (refused, "not trained"), (running, "running"), (failed, "failed"), (to_do, "to do")];
+        let Self { done, refused, stopped, running, failed, to_do, .. } = self;
+        let named = [
+            (done, "done"),
+            (refused, "not trained"),
+            (stopped, "stopped early"),
+            (running, "running"),
+            (failed, "failed"),
+            (to_do, "to do"),
+        ];
         let words: Vec<String> = named
             .iter()
             .filter(|(n, name)| **n > 0 || *name == "done")

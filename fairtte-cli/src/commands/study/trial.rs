@@ -13,8 +13,8 @@ use crate::commands::{train, use_threads};
 use crate::progress::say;
 use crate::run_folder::{read_json, remove_file, write_json, write_text};
 use crate::study::{
-    Claim, Failure, FailureClass, Holder, Keep, Lease, Plan, Refusal, TrialFolder, TrialState, keep_only, score,
-    time_of_server,
+    AtRung, Claim, Failure, FailureClass, Holder, Keep, Ladder, Lease, Next, Plan, Refusal, TrialFolder, TrialState,
+    keep_only, score, time_of_server,
 };
 use crate::{CliError, exit::Exit, interrupt};
 
@@ -62,6 +62,18 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
         }
         _ => {}
     }
+    let next = Ladder::climb_for(plan, &planned.id)?.map_or(Next::End, |ladder| ladder.next(&planned.id));
+    match next {
+        Next::Stopped => {
+            say(format!("{}: stopped by successive halving", planned.id));
+            return Ok(());
+        }
+        Next::Wait => {
+            say(format!("{}: waits for the other trials of its cell", planned.id));
+            return Ok(());
+        }
+        Next::Until(_) | Next::End => {}
+    }
     let lease = match Lease::claim(&folder, timing, interrupt::request)? {
         Claim::Ours(lease) => lease,
         Claim::Held(holder) => {
@@ -82,12 +94,24 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
     // A folder that is kept as a whole has its report too.
     let keep = plan.study().execute.keep;
     let shown = if keep == Keep::Everything { Shown::Nothing } else { Shown::Unscored };
-    let outcome = train::train(&planned.run, shown);
+    let outcome = match next {
+        Next::Until(epochs) => train::train_until(&planned.run, shown, epochs),
+        _ => train::train(&planned.run, shown),
+    };
+    let is_paused = interrupt::take_pause();
     if !lease.is_ours(&folder) {
         let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
         return Err(CliError::RunFolder { path: folder.path().to_owned(), problem });
     }
-    let finished = finish(outcome, &folder, keep);
+    let finished = match (outcome, next) {
+        (Err(CliError::Training(FairnessError::Interrupted { .. })), Next::Until(epochs))
+            if is_paused && !interrupt::is_wanted() =>
+        {
+            remove_file(&folder.failed())?;
+            write_json(&folder.rung(), &AtRung { epochs })
+        }
+        (outcome, _) => finish(outcome, &folder, keep),
+    };
     lease.release();
     finished
 }
@@ -100,6 +124,7 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
                 crate::study::pack_model(folder)?;
             }
             remove_file(&folder.failed())?;
+            remove_file(&folder.rung())?;
             write_compact(&folder.scores(), &scores)?;
             return keep_only(folder, keep);
         }
