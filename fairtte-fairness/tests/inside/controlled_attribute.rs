@@ -42,6 +42,9 @@ fn a_curve_is_the_sum_of_the_models_curves_weighed_by_training_shares() {
         // For any group of the sample.
         let without = Batch { groups: vec![None; batch.n()], ..batch.clone() };
         assert_eq!(strategy.predict(&without, &rule).unwrap(), found);
+        // By the network of one group, whatever the groups of the samples.
+        let by = |group: u32| strategy.predict_by(GroupId(group), &without, &rule).unwrap();
+        assert_eq!([by(0), by(1), by(2)], [Some(a), Some(b), None]);
     }
 }
 
