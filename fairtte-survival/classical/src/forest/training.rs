@@ -1,0 +1,76 @@
+//! The training data of a forest in the form in which trees grow: ranks of values and of times.
+
+use fairtte_metrics::Outcomes;
+use ndarray::ArrayView2;
+
+use crate::ClassicalError;
+
+/// Columns, times and events.
+pub(super) struct Training {
+    /// By column, the rank of every row's value among the different values, `[p][n]`.
+    pub(super) ranks: Vec<Vec<u32>>,
+    /// By column, the different values, ascending.
+    pub(super) values: Vec<Vec<f64>>,
+    /// By row, the place of its time among the different times.
+    pub(super) time: Vec<u32>,
+    pub(super) event: Vec<bool>,
+    /// Different times, ascending.
+    pub(super) times: Vec<f64>,
+    /// Rows by time, ascending.
+    pub(super) by_time: Vec<u32>,
+}
+
+impl Training {
+    pub(super) fn new(columns: &ArrayView2<'_, f64>, outcomes: &Outcomes) -> Result<Self, ClassicalError> {
+        let (n, expected) = (columns.nrows(), outcomes.n());
+        if n != expected {
+            return Err(ClassicalError::Length { found: n, expected });
+        }
+        if u32::try_from(n).is_err() {
+            return Err(ClassicalError::TooMany { n });
+        }
+        if outcomes.n_events() == 0 {
+            return Err(ClassicalError::NoEvents);
+        }
+        if let Some(((row, column), value)) = columns.indexed_iter().find(|(_, value)| !value.is_finite()) {
+            return Err(ClassicalError::NotFinite { row, column, value: *value });
+        }
+        let of_columns: Vec<(Vec<u32>, Vec<f64>)> =
+            columns.columns().into_iter().map(|column| ranked(column.iter().copied())).collect();
+        let (ranks, values) = of_columns.into_iter().unzip();
+        let (time, times) = ranked(outcomes.time().iter().copied());
+        let mut by_time: Vec<u32> = (0..).take(n).collect();
+        by_time.sort_by_key(|row| time[*row as usize]);
+        Ok(Self { ranks, values, time, event: outcomes.event().to_vec(), times, by_time })
+    }
+
+    pub(super) fn n(&self) -> usize {
+        self.event.len()
+    }
+
+    pub(super) fn n_columns(&self) -> usize {
+        self.ranks.len()
+    }
+}
+
+/// The rank of every value among the different ones, and these, ascending.
+fn ranked(values: impl Iterator<Item = f64>) -> (Vec<u32>, Vec<f64>) {
+    let values: Vec<f64> = values.collect();
+    let mut different = values.clone();
+    different.sort_by(f64::total_cmp);
+    #[expect(clippy::float_cmp, reason = "0 and -0 are equal, and nothing else that differs in a bit")]
+    different.dedup_by(|a, b| a == b);
+    let rank = |value: &f64| different.partition_point(|known| known < value);
+    let ranks = values.iter().map(|value| u32::try_from(rank(value)).unwrap_or(u32::MAX)).collect();
+    (ranks, different)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_share_a_rank() {
+        assert_eq!(ranked([2.0, -0.0, 2.0, 0.0, -1.0].into_iter()), (vec![2, 1, 2, 1, 0], vec![-1.0, -0.0, 2.0]));
+    }
+}
