@@ -1,8 +1,4 @@
-//! Classical survival estimators in `f64`, without a deep-learning framework.
-//!
-//! | estimator | what it is |
-//! |---|---|
-//! | [`RandomSurvivalForest`] | trees split by the log-rank statistic, with Nelson-Aalen curves in their leaves |
+#![doc = include_str!("../README.md")]
 
 mod error;
 mod forest;
