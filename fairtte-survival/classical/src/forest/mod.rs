@@ -6,7 +6,7 @@ mod tree;
 
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Axis};
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -127,7 +127,7 @@ impl RandomSurvivalForest {
     /// # Errors
     /// [`ClassicalError`] if a setting is outside its range, there is no event, or a value is not finite.
     pub fn fit(
-        columns: ArrayView2<'_, f64>,
+        columns: &Array2<f64>,
         outcomes: &Outcomes,
         settings: &ForestSettings,
     ) -> Result<(Self, OutOfBag), ClassicalError> {
@@ -135,7 +135,7 @@ impl RandomSurvivalForest {
         if columns.ncols() == 0 {
             return Err(ClassicalError::NoCovariates);
         }
-        let training = Training::new(&columns, outcomes)?;
+        let training = Training::new(columns, outcomes)?;
         let p = training.n_columns();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the root of a number of columns")]
         let root = (p as f64).sqrt().ceil() as usize;
@@ -162,7 +162,7 @@ impl RandomSurvivalForest {
     ///
     /// # Errors
     /// [`ClassicalError::Columns`] if the covariates have other columns.
-    pub fn risk(&self, columns: ArrayView2<'_, f64>) -> Result<Vec<f64>, ClassicalError> {
+    pub fn risk(&self, columns: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
         self.check(columns)?;
         let of_row = |row: usize| {
             let of_tree = |tree: &Tree| tree.leaf(|column| columns[[row, column]]).1;
@@ -175,11 +175,7 @@ impl RandomSurvivalForest {
     ///
     /// # Errors
     /// [`ClassicalError::Columns`] if the covariates have other columns, [`ClassicalError::Metric`] if `grid` is no time grid.
-    pub fn survival_curves(
-        &self,
-        columns: ArrayView2<'_, f64>,
-        grid: &[f64],
-    ) -> Result<SurvivalCurves, ClassicalError> {
+    pub fn survival_curves(&self, columns: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
         self.check(columns)?;
         // A jump counts from the first time of the grid that is not before it.
         let place: Vec<usize> = self.times.iter().map(|time| grid.partition_point(|at| at < time)).collect();
@@ -202,7 +198,7 @@ impl RandomSurvivalForest {
         Ok(SurvivalCurves::new(grid.to_vec(), survival)?)
     }
 
-    fn check(&self, columns: ArrayView2<'_, f64>) -> Result<(), ClassicalError> {
+    fn check(&self, columns: &Array2<f64>) -> Result<(), ClassicalError> {
         let (found, expected) = (columns.ncols(), self.n_columns);
         if found != expected {
             return Err(ClassicalError::Columns { found, expected });
@@ -229,7 +225,9 @@ fn draw(n: usize, sampling: Sampling, rng: &mut ChaCha8Rng) -> Vec<u32> {
             let mut rows: Vec<usize> = (0..n).collect();
             let (chosen, _) = rows.partial_shuffle(rng, size);
             let mut drawn = vec![0; n];
-            chosen.iter().for_each(|row| drawn[*row] = 1);
+            for row in chosen.iter() {
+                drawn[*row] = 1;
+            }
             drawn
         }
     }
@@ -254,7 +252,7 @@ fn event_times_from(training: &Training) -> Vec<u32> {
     later
 }
 
-fn out_of_bag(columns: ArrayView2<'_, f64>, trees: &[(Tree, Vec<u32>)]) -> OutOfBag {
+fn out_of_bag(columns: &Array2<f64>, trees: &[(Tree, Vec<u32>)]) -> OutOfBag {
     let of_row = |row: usize| {
         let without = trees.iter().filter(|(_, drawn)| drawn[row] == 0);
         let risks = without.map(|(tree, _)| tree.leaf(|column| columns[[row, column]]).1);

@@ -57,7 +57,7 @@ fn single(of: &GoldenTree) -> ForestSettings {
 fn one_tree_is_that_of_scikit_survival_node_by_node() {
     let (golden, x, outcomes) = golden();
     for of in &golden.trees {
-        let (forest, out_of_bag) = RandomSurvivalForest::fit(x.view(), &outcomes, &single(of)).unwrap();
+        let (forest, out_of_bag) = RandomSurvivalForest::fit(&x, &outcomes, &single(of)).unwrap();
         assert!(out_of_bag.risk.iter().all(Option::is_none), "all samples are in the bag");
         let nodes = &forest.trees[0].nodes;
         assert_eq!(nodes.len(), of.feature.len());
@@ -72,10 +72,10 @@ fn one_tree_is_that_of_scikit_survival_node_by_node() {
                 TreeNode::Leaf { .. } => assert_eq!(of.left[place], -1, "node {place}"),
             }
         }
-        for (found, expected) in forest.risk(x.view()).unwrap().iter().zip(&of.risk) {
+        for (found, expected) in forest.risk(&x).unwrap().iter().zip(&of.risk) {
             assert!((found - expected).abs() < 1e-9 * expected.max(1.0), "{found} for {expected}");
         }
-        let curves = forest.survival_curves(x.view(), &of.times).unwrap();
+        let curves = forest.survival_curves(&x, &of.times).unwrap();
         for (row, expected) in of.hazard_of_first_rows.iter().enumerate() {
             for (found, expected) in curves.survival().row(row).iter().zip(expected) {
                 assert!((found - (-expected).exp()).abs() < 1e-12, "{found} for {expected}");
@@ -88,7 +88,7 @@ fn one_tree_is_that_of_scikit_survival_node_by_node() {
 fn a_forest_is_the_same_with_any_number_of_threads_and_another_with_another_seed() {
     let (_, x, outcomes) = golden();
     let settings = ForestSettings { trees: 20, min_samples_leaf: 3, ..ForestSettings::default() };
-    let fit = |settings: &ForestSettings| RandomSurvivalForest::fit(x.view(), &outcomes, settings).unwrap();
+    let fit = |settings: &ForestSettings| RandomSurvivalForest::fit(&x, &outcomes, settings).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let (forest, out_of_bag) = fit(&settings);
     assert_eq!(pool.install(|| fit(&settings)), (forest.clone(), out_of_bag.clone()));
@@ -105,7 +105,7 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
     let (_, x, outcomes) = golden();
     let settings =
         ForestSettings { trees: 3, min_samples_leaf: 3, sampling: Sampling::Subsample(0.5), ..Default::default() };
-    let (forest, out_of_bag) = RandomSurvivalForest::fit(x.view(), &outcomes, &settings).unwrap();
+    let (forest, out_of_bag) = RandomSurvivalForest::fit(&x, &outcomes, &settings).unwrap();
     let mut seen = 0;
     for row in 0..outcomes.n() {
         let drawn = |tree: usize| {
@@ -128,14 +128,14 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
 fn settings_and_data_that_cannot_be_are_named() {
     let (_, x, outcomes) = golden();
     let message = |settings: ForestSettings| {
-        RandomSurvivalForest::fit(x.view(), &outcomes, &settings).map(drop).unwrap_err().to_string()
+        RandomSurvivalForest::fit(&x, &outcomes, &settings).map(drop).unwrap_err().to_string()
     };
     let default = ForestSettings::default;
     assert_eq!(message(ForestSettings { trees: 0, ..default() }), "trees is 0, expected at least 1");
     let share = ForestSettings { sampling: Sampling::Subsample(1.5), ..default() };
     assert_eq!(message(share), "sampling.subsample is 1.5, expected a share between 0 and 1");
     let fit = |x: &Array2<f64>, outcomes: &Outcomes| {
-        RandomSurvivalForest::fit(x.view(), outcomes, &default()).map(drop).unwrap_err().to_string()
+        RandomSurvivalForest::fit(x, outcomes, &default()).map(drop).unwrap_err().to_string()
     };
     let mut missing = x.clone();
     missing[[3, 1]] = f64::NAN;
@@ -143,8 +143,7 @@ fn settings_and_data_that_cannot_be_are_named() {
     let none = Outcomes::new(vec![1.0; 200], vec![false; 200]).unwrap();
     assert_eq!(fit(&x, &none), "no sample has an event, expected at least one");
     assert_eq!(fit(&Array2::zeros((0, 4)), &outcomes), "covariates of 0 samples, expected those of 200");
-    let (forest, _) =
-        RandomSurvivalForest::fit(x.view(), &outcomes, &ForestSettings { trees: 1, ..default() }).unwrap();
-    let narrow = forest.risk(Array2::zeros((1, 2)).view()).unwrap_err().to_string();
+    let (forest, _) = RandomSurvivalForest::fit(&x, &outcomes, &ForestSettings { trees: 1, ..default() }).unwrap();
+    let narrow = forest.risk(&Array2::zeros((1, 2))).unwrap_err().to_string();
     assert_eq!(narrow, "2 covariates, expected the 4 of the fit");
 }

@@ -1,7 +1,7 @@
 //! The training data of a forest in the form in which trees grow: ranks of values and of times.
 
 use fairtte_metrics::Outcomes;
-use ndarray::ArrayView2;
+use ndarray::Array2;
 
 use crate::ClassicalError;
 
@@ -21,7 +21,7 @@ pub(super) struct Training {
 }
 
 impl Training {
-    pub(super) fn new(columns: &ArrayView2<'_, f64>, outcomes: &Outcomes) -> Result<Self, ClassicalError> {
+    pub(super) fn new(columns: &Array2<f64>, outcomes: &Outcomes) -> Result<Self, ClassicalError> {
         let (n, expected) = (columns.nrows(), outcomes.n());
         if n != expected {
             return Err(ClassicalError::Length { found: n, expected });
