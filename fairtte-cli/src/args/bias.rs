@@ -7,6 +7,9 @@ use fairtte_data::AttributeConfig;
 
 use super::{FeatureLayer, FeaturePart, OwnTable};
 
+/// Principal components of features that are kept.
+pub(crate) const BIAS_COMPONENTS: usize = 64;
+
 /// Arguments of `bias`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -38,7 +41,7 @@ pub struct Bias {
     #[arg(long, conflicts_with = "run")]
     pub intersections: bool,
     /// Principal components of the standardised features that are kept; fewer features are kept as they are
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = BIAS_COMPONENTS)]
     pub components: usize,
     /// Seed of projections, clusters, permutations, replicates and folds (0 if not given)
     #[arg(long, value_name = "N")]

@@ -41,6 +41,8 @@ pub use study::{
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
+#[cfg(feature = "train")]
+pub(crate) use bias::BIAS_COMPONENTS;
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
 pub use exports::Exports;

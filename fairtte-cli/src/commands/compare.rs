@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::prepare::resolved;
 use super::select::{check_share, refuse_run_folder, select, write};
-use super::study::{Share, open, resolve, summary, train, write_report};
+use super::study::{Share, resolve, summary, train, write_report};
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Compare, Run};
@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
     }
     plan.write(&planned)?;
     let threads = arguments.common.threads.unwrap_or(planned[0].run.threads);
-    train(&plan, &open(&plan, &[])?, Share::of(jobs.get(), threads))?;
+    train(&plan, &[], Share::of(jobs.get(), threads))?;
     summary(&plan)?;
     let asked = Asked {
         rule: Rule::Fairest,

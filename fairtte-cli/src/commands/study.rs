@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub(super) use self::plan::resolve;
 pub(super) use self::report::write as write_report;
-pub(super) use self::run::{Share, open, summary, train};
+pub(super) use self::run::{Share, summary, train};
 
 use crate::CliError;
 use crate::args::{StudyCommand, StudyFileArguments};

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-pub(crate) use self::bound::{Bound, Floor, Members};
+pub(crate) use self::bound::{Bound, Members};
 pub(crate) use self::causes::Causes;
 pub(crate) use self::cohorts::Read as ReadCohort;
 pub(crate) use self::intervals::{Model, Samples};

@@ -125,6 +125,7 @@ enum Record {
 }
 
 /// A study with halving and what was decided so far.
+#[derive(Debug)]
 pub(crate) struct Ladder {
     /// By cell, the decisions of the rungs, in their order, as far as they are made.
     decisions: BTreeMap<usize, Vec<Decision>>,

@@ -25,7 +25,7 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Bound, Causes, Floor, Members, Model, ReadCohort, Samples, Section, Study};
+pub(crate) use analysis::{Analysis, Bound, Causes, Members, Model, ReadCohort, Samples, Section, Study};
 pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};

@@ -201,10 +201,10 @@ impl Plan {
         index / self.cells.len() % self.study().folds
     }
 
-    /// The places of all folds of the trial whose first fold is at `place`.
-    pub(crate) fn folds_of(&self, place: usize) -> impl Iterator<Item = usize> {
-        let step = self.cells.len();
-        (0..self.study().folds).map(move |fold| place + fold * step)
+    /// The places of all folds of the trial at `place`.
+    pub(crate) fn folds_of(&self, place: usize) -> impl Iterator<Item = usize> + use<> {
+        let (cell, trial) = self.place(place);
+        self.places_of(cell, trial)
     }
 
     /// The places of all folds of a trial of a cell, both counted from 0.
@@ -215,8 +215,7 @@ impl Plan {
 
     /// The axes of a cell, for people.
     pub(crate) fn words_of_cell(&self, cell: usize) -> String {
-        let words = AXES.iter().filter_map(|axis| self.cells[cell].word(axis, self.study()));
-        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+        self.axes_in_words(&self.cells[cell], &AXES)
     }
 
     /// The run files of the data sets as they are without the axes of the study, for preparation.
@@ -283,9 +282,14 @@ impl Plan {
 
     /// The title of a trial: its axes.
     fn title(&self, cell: &Cell, trial: usize, fold: usize) -> String {
-        let words = AXES[1..].iter().filter_map(|axis| cell.word(axis, self.study())).filter(|word| !word.is_empty());
+        let words = self.axes_in_words(cell, &AXES[1..]);
         let fold = if self.study().folds > 1 { format!(", fold {}", fold + 1) } else { String::new() };
-        format!("{}, trial {}{fold}", words.collect::<Vec<_>>().join(", "), trial + 1)
+        format!("{words}, trial {}{fold}", trial + 1)
+    }
+
+    fn axes_in_words(&self, cell: &Cell, axes: &[&str]) -> String {
+        let words = axes.iter().filter_map(|axis| cell.word(axis, self.study()));
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// The folder of a training of a comparison: `sex/group-dro-seed1`. One that serves all attributes is in a folder of its own.

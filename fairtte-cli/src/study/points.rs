@@ -69,6 +69,8 @@ pub(crate) struct Points {
     /// Those that successive halving had stopped and that were trained to the end as an audit.
     pub(crate) audited: Vec<TrialPoints>,
     pub(crate) levels: BTreeMap<Setting, Vec<Level>>,
+    /// What successive halving decided, if the study has it.
+    pub(crate) ladder: Option<Ladder>,
 }
 
 impl Points {
@@ -78,7 +80,7 @@ impl Points {
     /// [`CliError::RunFolder`] if scores cannot be read, or two trials of a setting have other groups.
     pub(crate) fn read(plan: &Plan) -> Result<Self, CliError> {
         let ladder = Ladder::read(plan)?;
-        let mut points = Self { trials: Vec::new(), audited: Vec::new(), levels: BTreeMap::new() };
+        let mut points = Self { trials: Vec::new(), audited: Vec::new(), levels: BTreeMap::new(), ladder };
         for place in (0..plan.ids().len()).filter(|place| plan.fold(*place) == 0) {
             let paths: Vec<PathBuf> =
                 plan.folds_of(place).map(|place| plan.folder().trial(&plan.ids()[place]).scores()).collect();
@@ -104,7 +106,7 @@ impl Points {
                 folds => folds::points(folds, &of.attribute),
             };
             let found = TrialPoints { place, cell, trial, points: points_of };
-            match &ladder {
+            match &points.ladder {
                 Some(ladder) if ladder.is_audited(cell, trial) => points.audited.push(found),
                 // It was finished for another cell.
                 Some(ladder) if ladder.is_stopped(cell, trial) => {}

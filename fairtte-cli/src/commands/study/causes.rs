@@ -12,7 +12,7 @@ use ndarray::{Array2, Axis};
 
 use super::intervals::{Curves, run_folder, test_part};
 use crate::CliError;
-use crate::args::{FeatureLayer, FeaturePart};
+use crate::args::{BIAS_COMPONENTS, FeatureLayer, FeaturePart};
 use crate::commands::bias::{OfRun, measure_run};
 use crate::commands::features::own;
 use crate::commands::predict::member::Member;
@@ -22,10 +22,7 @@ use crate::progress::Files;
 use crate::report::bias::SourceSummary;
 use crate::run_folder::{OpenRun, read_json, write_json};
 use crate::scored::Scored;
-use crate::study::{Bound, Causes, Floor, Members, Model, Plan, Setting, Study};
-
-/// Principal components of the features, as `fairtte bias`.
-const COMPONENTS: usize = 64;
+use crate::study::{Bound, Causes, Members, Model, Plan, Setting, Study};
 
 /// What the study file asks for; nothing without `[bias]`. A setting that cannot be measured has the reason.
 ///
@@ -81,7 +78,7 @@ fn sources(
     let all: Vec<SourceSummary> = if path.exists() {
         read_json(&path)?
     } else {
-        let what = OfRun { layer, part: FeaturePart::All, components: COMPONENTS };
+        let what = OfRun { layer, part: FeaturePart::All, components: BIAS_COMPONENTS };
         // Intervals are not shown.
         let settings = BiasSettings { n_replicates: 0, seed: plan.study().seed, ..BiasSettings::default() };
         let all = measure_run(&run, what, settings)?.summaries();
@@ -139,7 +136,7 @@ fn bound(plan: &Plan, setting: &Setting, members: &Members) -> Result<Result<Bou
         Err(error) => return Ok(Err(error.to_string())),
     };
     let floor = match fits.get(1) {
-        Some(second) => Some(Floor(means(&curve_distances(&fits[0], second)?, groups))),
+        Some(second) => Some(means(&curve_distances(&fits[0], second)?, groups)),
         None => None,
     };
     Ok(Ok(Bound { levels: groups.levels().to_vec(), terms, base, n_by_group, floor }))

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
-use super::{open, read, timing};
+use super::run::open;
+use super::{read, timing};
 use crate::CliError;
 use crate::args::StudyPlan;
 use crate::commands::{print, print_json};

@@ -22,26 +22,17 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
         return Err(CliError::setting("--only", message, None));
     }
     plan.write(&planned)?;
-    let open = open(&plan, &arguments.only)?;
     let share =
         Share::of(arguments.jobs.map_or(plan.study().execute.jobs, NonZeroUsize::get), arguments.threads.unwrap_or(0));
     if arguments.dry_run {
+        let open = open(&plan, &arguments.only)?;
         say(share.sentence(&plan, &open));
         for (index, id) in &open {
             say(format!("  {index} {id} {}", planned[*index].run.name));
         }
         return Ok(());
     }
-    let mut open = open;
-    train(&plan, &open, share)?;
-    // With halving, the trials that continue are known once all of a rung have stopped.
-    while plan.study().halving.is_some() {
-        open = self::open(&plan, &arguments.only)?;
-        if open.is_empty() {
-            break;
-        }
-        train(&plan, &open, share)?;
-    }
+    train(&plan, &arguments.only, share)?;
     summary(&plan)
 }
 
@@ -69,17 +60,34 @@ impl Share {
     }
 }
 
-/// Prepares the data and runs `open` trials.
+/// Prepares the data and runs the trials that are open, of `only` these places if there are any. With halving rung after rung.
 ///
 /// # Errors
 /// The errors of preparation; [`CliError::Training`] if a stop was requested, once all trials have saved their state.
-pub(in crate::commands) fn train(plan: &Plan, open: &[(usize, String)], share: Share) -> Result<(), CliError> {
-    say(share.sentence(plan, open));
+pub(in crate::commands) fn train(plan: &Plan, only: &[usize], share: Share) -> Result<(), CliError> {
+    let mut open = open(plan, only)?;
+    say(share.sentence(plan, &open));
     if open.is_empty() {
         return Ok(());
     }
     prepare(plan)?;
     let pool = Pool { folder: plan.folder(), jobs: share.jobs, threads: share.threads, timing: timing(plan) };
+    loop {
+        run_all(&pool, &open)?;
+        if plan.study().halving.is_none() {
+            return Ok(());
+        }
+        // The trials that continue are known once all of a rung have stopped.
+        open = self::open(plan, only)?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        say(share.sentence(plan, &open));
+    }
+}
+
+/// Runs trials, with progress; an error if a stop was requested.
+fn run_all(pool: &Pool<'_>, open: &[(usize, String)]) -> Result<(), CliError> {
     let (bar, n, mut done) = (Files::new("training"), open.len(), 0);
     bar.update(0, n);
     interrupt::stoppable(|_| {
@@ -114,7 +122,7 @@ fn line(Progress { id, state, took }: &Progress) -> Option<String> {
 }
 
 /// The trials that a process may take, each once, by the first place that has it.
-pub(in crate::commands) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
+pub(super) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
     let path = plan.folder().path();
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(path).map_err(failed)?;

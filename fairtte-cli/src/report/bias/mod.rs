@@ -70,35 +70,14 @@ pub(crate) struct SourceSummary {
 pub(crate) struct SummaryLine {
     pub(crate) key: String,
     pub(crate) name: String,
-    /// Value, value by chance, what is above it, and p after Holm; or why there is none.
-    pub(crate) found: Result<SourceNumbers, String>,
-}
-
-/// The numbers of a source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct SourceNumbers {
-    pub(crate) value: f64,
-    pub(crate) chance: f64,
-    pub(crate) corrected: f64,
-    pub(crate) p_holm: Option<f64>,
-    pub(crate) between: String,
+    /// Its numbers, or why there are none.
+    pub(crate) found: Result<Found, String>,
 }
 
 impl BiasReport {
     /// The sources of every attribute.
     pub(crate) fn summaries(&self) -> Vec<SourceSummary> {
-        let line = |line: Line| SummaryLine {
-            key: line.key.to_owned(),
-            name: line.name.to_owned(),
-            found: line.found.map(|Found { value, chance, corrected, p_holm, between, .. }| SourceNumbers {
-                value,
-                chance,
-                corrected,
-                p_holm,
-                between,
-            }),
-        };
+        let line = |line: Line| SummaryLine { key: line.key.to_owned(), name: line.name.to_owned(), found: line.found };
         let summary = |of: &AttributeBias| SourceSummary {
             attribute: of.name().to_owned(),
             sentence: of.sentence(),
@@ -143,18 +122,19 @@ pub(super) struct Line {
 }
 
 /// The numbers of a line.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
-    pub(super) value: f64,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Found {
+    pub(crate) value: f64,
     /// The value expected by chance.
-    pub(super) chance: f64,
-    pub(super) corrected: f64,
-    pub(super) interval: Option<(f64, f64)>,
-    pub(super) p: Option<f64>,
+    pub(crate) chance: f64,
+    pub(crate) corrected: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) p: Option<f64>,
     /// p adjusted for the sources of the attribute.
-    pub(super) p_holm: Option<f64>,
+    pub(crate) p_holm: Option<f64>,
     /// The groups that differ by `value`: `F and M`.
-    pub(super) between: String,
+    pub(crate) between: String,
 }
 
 /// The short name of a source.

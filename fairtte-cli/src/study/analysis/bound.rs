@@ -38,13 +38,9 @@ pub(crate) struct Bound {
     pub(crate) base: usize,
     /// Trainings that were left out because they predict by the group.
     pub(crate) n_by_group: usize,
-    /// What a second fit differs from the first by.
-    pub(crate) floor: Option<Floor>,
+    /// Mean distance of a second fit from the first in every group; not a number in a group without samples.
+    pub(crate) floor: Option<Vec<f64>>,
 }
-
-/// Mean distance of two fits in every group; not a number in a group without samples.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Floor(pub(crate) Vec<f64>);
 
 impl Study<'_> {
     /// The trainings of a setting that enter the bound.
@@ -113,7 +109,7 @@ pub(super) fn section(study: &Study<'_>) -> Option<Section> {
         for pair in &bound.terms.pairs {
             let (a, b) = pair.groups;
             let between = format!("{} and {}", bound.levels[a.index()], bound.levels[b.index()]);
-            let floor = bound.floor.as_ref().map(|Floor(of)| of[a.index()] + of[b.index()]);
+            let floor = bound.floor.as_ref().map(|of| of[a.index()] + of[b.index()]);
             verdict.push(sentence(&format!("{name}, {between}"), base, pair, (bound.base, floor)));
             let mut row = vec![Cell::Text(name.clone()), Cell::Text(between), Cell::Count(bound.terms.n_models)];
             row.push(Cell::Statistic(pair.gaps[bound.base]));

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use fairtte_metrics::statistics::spearman;
 
+use super::intervals::Model;
 use super::strategies::ChosenOf;
 use super::{Bound, LABELS, METRICS, Section, Study, columns, sheet, value};
 use crate::CliError;
 use crate::plural::counted;
-use crate::report::bias::{SourceNumbers, SourceSummary};
+use crate::report::bias::{Found, SourceSummary, SummaryLine};
 use crate::report::sheet::Cell;
 use crate::report::{Chart, Dot, Panels, RowPanel};
 use crate::study::choice::Chosen;
 use crate::study::points::Setting;
-
-use super::intervals::Model;
 
 /// What was measured of every setting, or why it was not.
 #[derive(Debug, Default)]
@@ -116,7 +115,7 @@ fn rows(measured: &[(&Setting, &SourceSummary)], name: impl Fn(&Setting) -> Stri
         for line in &summary.lines {
             let mut row = vec![Cell::Text(name(setting)), Cell::Text(line.name.clone())];
             match &line.found {
-                Ok(SourceNumbers { value, chance, corrected, p_holm, between }) => {
+                Ok(Found { value, chance, corrected, p_holm, between, .. }) => {
                     row.push(Cell::Text(between.clone()));
                     row.extend([*value, *chance, *corrected].map(Cell::Statistic));
                     row.push(Cell::or_missing(*p_holm, Cell::P));
@@ -165,7 +164,7 @@ fn correlations(
 fn figure(measured: &[(&Setting, &SourceSummary)], name: impl Fn(&Setting) -> String) -> Option<Chart> {
     let panel = |(setting, summary): &(&Setting, &SourceSummary)| {
         let sources = summary.lines.iter().filter(|line| line.key != "separability");
-        let row = |line: &crate::report::bias::SummaryLine| {
+        let row = |line: &SummaryLine| {
             let dot = line.found.as_ref().ok().map(|found| {
                 let is_shown = found.p_holm.is_some_and(|p| p < 0.05);
                 Dot { series: usize::from(!is_shown), value: found.corrected, interval: None }
@@ -195,7 +194,6 @@ fn figure(measured: &[(&Setting, &SourceSummary)], name: impl Fn(&Setting) -> St
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
     use super::*;
-    use crate::report::bias::SummaryLine;
 
     fn summary(values: &[(&str, Option<f64>)]) -> SourceSummary {
         let line = |(key, above): &(&str, Option<f64>)| SummaryLine {
@@ -205,7 +203,8 @@ mod tests {
                 || Err("too few".to_owned()),
                 |corrected| {
                     let between = "F and M".to_owned();
-                    Ok(SourceNumbers { value: corrected + 0.1, chance: 0.1, corrected, p_holm: Some(0.01), between })
+                    let p = Some(0.01);
+                    Ok(Found { value: corrected + 0.1, chance: 0.1, corrected, interval: None, p, p_holm: p, between })
                 },
             ),
         };

@@ -13,8 +13,7 @@ use crate::study::points::Points;
 /// The section; none without halving.
 pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
     let plan = study.plan;
-    let Some(halving) = &plan.study().halving else { return Ok(None) };
-    let Some(ladder) = Ladder::read(plan)? else { return Ok(None) };
+    let (Some(halving), Some(ladder)) = (&plan.study().halving, &study.points.ladder) else { return Ok(None) };
     let mut rows = Vec::new();
     for cell in 0..plan.cells().len() {
         for decision in ladder.decisions(cell) {
@@ -27,7 +26,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             ]);
         }
     }
-    let saved = Saved::of(study, &ladder)?;
+    let saved = Saved::of(study, ladder)?;
     let n_audited = study.points.audited.len();
     let mut verdict = vec![saved.sentence()];
     verdict.push(if n_audited == 0 {
@@ -109,7 +108,7 @@ impl Saved {
 fn would_be_chosen(study: &Study<'_>) -> Result<(usize, usize), CliError> {
     let audited: BTreeSet<usize> = study.points.audited.iter().map(|trial| trial.place).collect();
     let trials = study.points.trials.iter().chain(&study.points.audited).cloned().collect();
-    let all = Points { trials, audited: Vec::new(), levels: study.points.levels.clone() };
+    let all = Points { trials, audited: Vec::new(), levels: study.points.levels.clone(), ladder: None };
     let with = Study::new(study.plan, &all);
     let chosen = strategies::choose(&with)?;
     let places: Vec<usize> = chosen.iter().flat_map(strategies::ChosenOf::models).map(|model| model.place).collect();

@@ -62,6 +62,9 @@ pub(super) struct Member {
 /// The event times of a node with what a split needs of them, and room for the search. Reused from node to node.
 #[derive(Default)]
 pub(super) struct Node {
+    /// Samples and events, by weight.
+    n: u32,
+    n_events: u32,
     /// By member, event times of the node that are not after its own.
     n_before: Vec<u32>,
     /// By number of event times, their sums: hazard, first part of the variance, weights of squares. Place 0 is 0.
@@ -92,13 +95,14 @@ pub(super) struct Cut {
 impl Node {
     /// Prepares the search for members that are sorted by time, ascending. Returns the number of different event times.
     pub(super) fn prepare(&mut self, members: &[Member]) -> usize {
-        let n: u32 = members.iter().map(|member| member.weight).sum();
+        self.n = members.iter().map(|member| member.weight).sum();
+        self.n_events = members.iter().filter(|member| member.event).map(|member| member.weight).sum();
         self.n_before.clear();
         for sums in [&mut self.hazard, &mut self.first, &mut self.squares] {
             sums.clear();
             sums.push(0.0);
         }
-        let mut at_risk = f64::from(n);
+        let mut at_risk = f64::from(self.n);
         for tied in members.chunk_by(|a, b| a.time == b.time) {
             let events: u32 = tied.iter().filter(|member| member.event).map(|member| member.weight).sum();
             let all: u32 = tied.iter().map(|member| member.weight).sum();
@@ -132,8 +136,7 @@ impl Node {
         let n_times = self.hazard.len() - 1;
         self.left.clear(n_times + 1);
         self.left_squares.clear(n_times + 1);
-        let n: u32 = members.iter().map(|member| member.weight).sum();
-        let n_events: u32 = members.iter().filter(|member| member.event).map(|member| member.weight).sum();
+        let (n, n_events) = (self.n, self.n_events);
         let (mut n_left, mut events_left, mut weight_left) = (0, 0, 0.0);
         let (mut u, mut first, mut second) = (0.0, 0.0, 0.0);
         let (mut best, mut only): (Option<Cut>, _) = (None, only.map(|places| places.iter().peekable()));
