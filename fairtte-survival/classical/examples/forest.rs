@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use fairtte_classical::{ForestSettings, RandomSurvivalForest};
+use fairtte_classical::{ForestSettings, RandomSurvivalForest, SurvivalModel as _};
 use fairtte_metrics::Outcomes;
 use fairtte_metrics::seeds::stream;
 use ndarray::Array2;

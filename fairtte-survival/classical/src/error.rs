@@ -2,6 +2,8 @@
 
 use fairtte_metrics::MetricError;
 
+use crate::estimator::Column;
+
 /// Why an estimator cannot be fitted or cannot predict.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -31,8 +33,8 @@ pub enum ClassicalError {
     NotFinite {
         /// Row, counted from 0.
         row: usize,
-        /// Column, counted from 0.
-        column: usize,
+        /// The covariate.
+        column: Column,
         /// The value found.
         value: f64,
     },
@@ -57,4 +59,15 @@ pub enum ClassicalError {
     /// Outcomes or curves cannot be used.
     #[error(transparent)]
     Metric(#[from] MetricError),
+}
+
+impl ClassicalError {
+    /// The same error with the names of the covariates, `[p]`, in place of their numbers.
+    #[must_use]
+    pub fn with_names(self, names: &[String]) -> Self {
+        match self {
+            Self::NotFinite { row, column, value } => Self::NotFinite { row, column: column.named(names), value },
+            other => other,
+        }
+    }
 }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use self::training::Training;
 use self::tree::{Tree, grow};
-use crate::ClassicalError;
+use crate::estimator::check_covariates;
+use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 /// What a tree is grown from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +71,13 @@ impl Default for ForestSettings {
     }
 }
 
-impl ForestSettings {
+impl SurvivalEstimator for ForestSettings {
+    type Model = RandomSurvivalForest;
+
+    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<RandomSurvivalForest, ClassicalError> {
+        RandomSurvivalForest::fit(covariates, outcomes, self).map(|(forest, _)| forest)
+    }
+
     fn check(&self) -> Result<(), ClassicalError> {
         let wrong = |setting: &'static str, value: String, expected: &'static str| {
             Err(ClassicalError::Setting { setting, value, expected })
@@ -131,10 +138,7 @@ impl RandomSurvivalForest {
         outcomes: &Outcomes,
         settings: &ForestSettings,
     ) -> Result<(Self, OutOfBag), ClassicalError> {
-        settings.check()?;
-        if columns.ncols() == 0 {
-            return Err(ClassicalError::NoCovariates);
-        }
+        SurvivalEstimator::check(settings)?;
         let training = Training::new(columns, outcomes)?;
         let p = training.n_columns();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the root of a number of columns")]
@@ -157,13 +161,15 @@ impl RandomSurvivalForest {
     pub fn settings(&self) -> &ForestSettings {
         &self.settings
     }
+}
 
-    /// Expected mortality of every sample, `[n]`; higher = earlier events.
-    ///
-    /// # Errors
-    /// [`ClassicalError::Columns`] if the covariates have other columns.
-    pub fn risk(&self, columns: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
-        self.check(columns)?;
+impl SurvivalModel for RandomSurvivalForest {
+    fn n_covariates(&self) -> usize {
+        self.n_columns
+    }
+
+    fn risk(&self, columns: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
+        check_covariates(columns, self.n_columns)?;
         let of_row = |row: usize| {
             let of_tree = |tree: &Tree| tree.leaf(|column| columns[[row, column]]).1;
             self.trees.iter().map(of_tree).sum::<f64>() / self.trees.len() as f64
@@ -171,12 +177,8 @@ impl RandomSurvivalForest {
         Ok((0..columns.nrows()).into_par_iter().map(of_row).collect())
     }
 
-    /// Survival of every sample at the times of `grid`, `[n, n_times]`.
-    ///
-    /// # Errors
-    /// [`ClassicalError::Columns`] if the covariates have other columns, [`ClassicalError::Metric`] if `grid` is no time grid.
-    pub fn survival_curves(&self, columns: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
-        self.check(columns)?;
+    fn survival_curves(&self, columns: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
+        check_covariates(columns, self.n_columns)?;
         // A jump counts from the first time of the grid that is not before it.
         let place: Vec<usize> = self.times.iter().map(|time| grid.partition_point(|at| at < time)).collect();
         let mut survival = Array2::<f64>::zeros((columns.nrows(), grid.len()));
@@ -196,17 +198,6 @@ impl RandomSurvivalForest {
             }
         });
         Ok(SurvivalCurves::new(grid.to_vec(), survival)?)
-    }
-
-    fn check(&self, columns: &Array2<f64>) -> Result<(), ClassicalError> {
-        let (found, expected) = (columns.ncols(), self.n_columns);
-        if found != expected {
-            return Err(ClassicalError::Columns { found, expected });
-        }
-        match columns.indexed_iter().find(|(_, value)| !value.is_finite()) {
-            Some(((row, column), value)) => Err(ClassicalError::NotFinite { row, column, value: *value }),
-            None => Ok(()),
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use fairtte_metrics::Outcomes;
 use ndarray::Array2;
 
 use crate::ClassicalError;
+use crate::estimator::check_samples;
 
 /// Columns, times and events.
 pub(super) struct Training {
@@ -22,18 +23,10 @@ pub(super) struct Training {
 
 impl Training {
     pub(super) fn new(columns: &Array2<f64>, outcomes: &Outcomes) -> Result<Self, ClassicalError> {
-        let (n, expected) = (columns.nrows(), outcomes.n());
-        if n != expected {
-            return Err(ClassicalError::Length { found: n, expected });
-        }
+        check_samples(columns, outcomes)?;
+        let n = outcomes.n();
         if u32::try_from(n).is_err() {
             return Err(ClassicalError::TooMany { n });
-        }
-        if outcomes.n_events() == 0 {
-            return Err(ClassicalError::NoEvents);
-        }
-        if let Some(((row, column), value)) = columns.indexed_iter().find(|(_, value)| !value.is_finite()) {
-            return Err(ClassicalError::NotFinite { row, column, value: *value });
         }
         let of_columns: Vec<(Vec<u32>, Vec<f64>)> =
             columns.columns().into_iter().map(|column| ranked(column.iter().copied())).collect();

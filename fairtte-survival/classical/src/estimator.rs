@@ -1,0 +1,114 @@
+//! What every estimator offers: settings that fit a model, and a model that predicts.
+
+use fairtte_metrics::{Outcomes, SurvivalCurves};
+use ndarray::Array2;
+
+use crate::ClassicalError;
+
+/// Settings of an estimator.
+pub trait SurvivalEstimator {
+    /// What a fit returns.
+    type Model: SurvivalModel;
+
+    /// Checks the ranges of the settings.
+    ///
+    /// # Errors
+    /// [`ClassicalError::Setting`].
+    fn check(&self) -> Result<(), ClassicalError>;
+
+    /// Fits a model to covariates `[n, p]` and their outcomes.
+    ///
+    /// # Errors
+    /// [`ClassicalError`] if a setting is outside its range or the estimator cannot be fitted to these samples.
+    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<Self::Model, ClassicalError>;
+}
+
+/// A fitted estimator.
+pub trait SurvivalModel: Send + Sync {
+    /// Covariates of the fit.
+    fn n_covariates(&self) -> usize;
+
+    /// Survival at the times of `grid` of samples with these covariates `[n, p]`, `[n, n_times]`.
+    ///
+    /// # Errors
+    /// [`ClassicalError::Columns`] or [`ClassicalError::NotFinite`] for other covariates, [`ClassicalError::Metric`] if
+    /// `grid` is no time grid.
+    fn survival_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError>;
+
+    /// One number per sample, `[n]`; higher = earlier events. Each estimator says what it is.
+    ///
+    /// # Errors
+    /// [`ClassicalError::Columns`] or [`ClassicalError::NotFinite`] for other covariates.
+    fn risk(&self, covariates: &Array2<f64>) -> Result<Vec<f64>, ClassicalError>;
+}
+
+/// Checks covariates of a prediction: as many as in the fit, and finite.
+///
+/// # Errors
+/// [`ClassicalError::Columns`], [`ClassicalError::NotFinite`].
+pub(crate) fn check_covariates(covariates: &Array2<f64>, expected: usize) -> Result<(), ClassicalError> {
+    let found = covariates.ncols();
+    if found != expected {
+        return Err(ClassicalError::Columns { found, expected });
+    }
+    check_finite(covariates)
+}
+
+/// Checks samples of a fit: covariates and outcomes of the same samples, at least one covariate and one event.
+///
+/// # Errors
+/// [`ClassicalError::NoCovariates`], [`ClassicalError::Length`], [`ClassicalError::NoEvents`],
+/// [`ClassicalError::NotFinite`].
+pub(crate) fn check_samples(covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<(), ClassicalError> {
+    if covariates.ncols() == 0 {
+        return Err(ClassicalError::NoCovariates);
+    }
+    let (found, expected) = (covariates.nrows(), outcomes.n());
+    if found != expected {
+        return Err(ClassicalError::Length { found, expected });
+    }
+    if outcomes.n_events() == 0 {
+        return Err(ClassicalError::NoEvents);
+    }
+    check_finite(covariates)
+}
+
+fn check_finite(covariates: &Array2<f64>) -> Result<(), ClassicalError> {
+    match covariates.indexed_iter().find(|(_, value)| !value.is_finite()) {
+        Some(((row, column), value)) => {
+            Err(ClassicalError::NotFinite { row, column: Column::new(column), value: *value })
+        }
+        None => Ok(()),
+    }
+}
+
+/// A covariate in an error: its name if it is known, otherwise its place, counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Place among the covariates, counted from 0.
+    pub place: usize,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+impl Column {
+    /// A covariate without a name.
+    pub(crate) fn new(place: usize) -> Self {
+        Self { place, name: None }
+    }
+
+    /// The covariate with its name from `names`, `[p]`.
+    pub(crate) fn named(self, names: &[String]) -> Self {
+        let name = names.get(self.place).cloned().or(self.name);
+        Self { name, ..self }
+    }
+}
+
+impl std::fmt::Display for Column {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "\"{name}\""),
+            None => write!(f, "{}", self.place),
+        }
+    }
+}
