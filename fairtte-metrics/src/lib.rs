@@ -20,9 +20,11 @@
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`linear_algebra`]: linear_algebra
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -32,6 +34,7 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
 mod error;
@@ -41,7 +44,7 @@ pub mod fairness;
 mod finite;
 mod folds;
 mod ids;
-mod linear_algebra;
+pub mod linear_algebra;
 mod names;
 mod normal;
 mod outcomes;

@@ -46,6 +46,32 @@ pub enum ClassicalError {
         /// Columns of the fit.
         expected: usize,
     },
+    /// A covariate is the same in all samples.
+    #[error("covariate {column} is the same in all {n} samples, expected one that varies")]
+    Constant {
+        /// The covariate.
+        column: Column,
+        /// Number of samples.
+        n: usize,
+    },
+    /// A covariate says what others say.
+    #[error("covariate {column} is a linear combination of others ({}): leave one of them out", listed(.others))]
+    Collinear {
+        /// The covariate.
+        column: Column,
+        /// The others, in the order of the columns.
+        others: Vec<Column>,
+    },
+    /// The likelihood grows without end.
+    #[error(
+        "covariate {} separates the events from the other samples, so that the likelihood has no maximum: leave it out or \
+         merge levels",
+        listed(.columns)
+    )]
+    Separates {
+        /// The covariates whose coefficients grow.
+        columns: Vec<Column>,
+    },
     /// A setting is outside its range.
     #[error("{setting} is {value}, expected {expected}")]
     Setting {
@@ -67,7 +93,19 @@ impl ClassicalError {
     pub fn with_names(self, names: &[String]) -> Self {
         match self {
             Self::NotFinite { row, column, value } => Self::NotFinite { row, column: column.named(names), value },
+            Self::Constant { column, n } => Self::Constant { column: column.named(names), n },
+            Self::Collinear { column, others } => {
+                let others = others.into_iter().map(|other| other.named(names)).collect();
+                Self::Collinear { column: column.named(names), others }
+            }
+            Self::Separates { columns } => {
+                Self::Separates { columns: columns.into_iter().map(|column| column.named(names)).collect() }
+            }
             other => other,
         }
     }
+}
+
+fn listed(columns: &[Column]) -> String {
+    columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
