@@ -20,6 +20,7 @@ use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 /// What a tree is grown from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// As many samples as there are, drawn with replacement.
@@ -32,6 +33,7 @@ pub enum Sampling {
 
 /// Settings of a forest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ForestSettings {
     /// Trees, at least 1.
