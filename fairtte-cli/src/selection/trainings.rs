@@ -167,11 +167,14 @@ fn method_of(run: &Written) -> String {
     if strategy.is_empty() { run.choice("estimator") } else { strategy }
 }
 
-fn network_of(run: &Written) -> Network {
+fn network_of(run: &Written) -> Option<Network> {
+    if run.choice("head").is_empty() {
+        return None;
+    }
     let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let weights = run.word("pretrained.path");
     let start = if weights.is_empty() { "scratch".to_owned() } else { file(Path::new(&weights)) };
-    Network { head: run.choice("head"), backbone: run.word("model.backbone"), start }
+    Some(Network { head: run.choice("head"), backbone: run.word("model.backbone"), start })
 }
 
 impl Kept<'_> {

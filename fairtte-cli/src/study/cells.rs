@@ -75,6 +75,9 @@ pub(crate) struct Cell {
 impl Cell {
     /// The value of an axis in words, for tables and `[[exclude]]`.
     pub(crate) fn word(&self, axis: &str, study: &StudyFile) -> Option<String> {
+        if study.estimators.contains(&self.strategy) && matches!(axis, "head" | "start" | "backbone") {
+            return Some(String::new()); // an estimator has no network
+        }
         Some(match axis {
             "block" => self.block.name().to_owned(),
             "data" => study.data[self.data].name.clone(),

@@ -122,11 +122,14 @@ impl Estimator {
         }
     }
 
-    /// The same estimator with another seed, if it draws random numbers.
+    /// The same estimator with `seed` added to its own, if it draws random numbers: one seed of a run file changes all that is
+    /// random in it.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         match self {
-            Self::Forest(settings) => Self::Forest(ForestSettings { seed, ..settings }),
+            Self::Forest(settings) => {
+                Self::Forest(ForestSettings { seed: settings.seed.wrapping_add(seed), ..settings })
+            }
         }
     }
 }
