@@ -1,6 +1,5 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
-use crate::estimators::CoxError;
 use crate::evaluation::Disagreement;
 use crate::evaluation::coverage::shortened;
 
@@ -319,9 +318,6 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
-    /// A Cox regression cannot be fitted or applied.
-    #[error(transparent)]
-    CoxRegression(CoxError),
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {
