@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod boosting;
+mod columns;
 mod covariates;
 mod cox;
 mod error;
@@ -7,6 +9,8 @@ mod estimator;
 mod forest;
 mod registry;
 
+pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};
+pub use columns::ColumnsPerSplit;
 pub use covariates::{Coding, CovariateValues, Covariates};
 pub use cox::{
     ChiSquareTest, CovariateProportionality, CoxBaseline, CoxCoefficient, CoxElasticNetModel, CoxElasticNetSettings,
@@ -16,5 +20,8 @@ pub use cox::{
 };
 pub use error::ClassicalError;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
-pub use forest::{ForestSettings, OutOfBag, RandomSurvivalForest, Sampling};
+pub use forest::{
+    ColumnImportance, ConstantColumns, ForestSettings, Importance, OutOfBag, OutOfBagCurves, Preset,
+    RandomSurvivalForest, Sampling,
+};
 pub use registry::{Columns, Estimator, FittedEstimator};
