@@ -20,6 +20,7 @@
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
@@ -33,6 +34,7 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
 mod error;

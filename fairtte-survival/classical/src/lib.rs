@@ -4,6 +4,7 @@ mod boosting;
 mod columns;
 mod covariates;
 mod cox;
+mod competing;
 mod error;
 mod estimator;
 mod forest;
@@ -18,6 +19,7 @@ pub use cox::{
     CrossFitted, LambdaChoice, LambdaValidation, ProportionalityTest, SchoenfeldResiduals, TimeFunction, TimeTransform,
     cross_fitted_curves,
 };
+pub use competing::{CauseSpecific, FineGrayCoefficient, FineGrayModel, FineGraySettings};
 pub use error::ClassicalError;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
 pub use forest::{
