@@ -38,6 +38,24 @@ pub enum ClassicalError {
         /// The value found.
         value: f64,
     },
+    /// A hazard or a probability of treatment of the generator overflows.
+    #[error("the {what} of row {row} has the number {value}, expected finite numbers")]
+    Overflow {
+        /// What overflows.
+        what: &'static str,
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A covariate has one value.
+    #[error("covariate {column} is {value} in every row, expected at least two values")]
+    Constant {
+        /// The covariate.
+        column: Column,
+        /// The value found.
+        value: f64,
+    },
     /// Another number of columns than in the fit.
     #[error("{found} covariates, expected the {expected} of the fit")]
     Columns {
@@ -67,6 +85,7 @@ impl ClassicalError {
     pub fn with_names(self, names: &[String]) -> Self {
         match self {
             Self::NotFinite { row, column, value } => Self::NotFinite { row, column: column.named(names), value },
+            Self::Constant { column, value } => Self::Constant { column: column.named(names), value },
             other => other,
         }
     }

@@ -3,6 +3,7 @@
 mod error;
 mod estimator;
 mod forest;
+pub mod generator;
 
 pub use error::ClassicalError;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
