@@ -17,6 +17,7 @@
 //! [`scores`]: scores
 //! [`calibration`]: calibration
 //! [`decision`]: decision
+//! [`effects`]: effects
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
@@ -34,6 +35,7 @@ pub mod calibration;
 mod chi_square;
 mod curves;
 pub mod decision;
+pub mod effects;
 mod error;
 pub mod estimators;
 pub mod evaluation;
