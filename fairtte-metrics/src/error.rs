@@ -51,6 +51,16 @@ pub enum MetricError {
         /// The value found.
         time: f64,
     },
+    /// Curves that are compared have other times.
+    #[error("time {index} of the curves is {found}, expected {expected} as in the curves that they are compared with")]
+    OtherGrid {
+        /// Position in the grid, counted from 0.
+        index: usize,
+        /// The time found.
+        found: f64,
+        /// The time of the other curves.
+        expected: f64,
+    },
     /// The survival matrix does not have one column per grid point.
     #[error("number of columns of survival: {columns}, expected {n_times}, one per time of the grid")]
     GridMismatch {

@@ -49,6 +49,16 @@ pub enum ClassicalError {
         /// The value found.
         value: f64,
     },
+    /// A hazard or a probability of treatment of the generator overflows.
+    #[error("the {what} of row {row} has the number {value}, expected finite numbers")]
+    Overflow {
+        /// What overflows.
+        what: &'static str,
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
     /// Another number of columns than in the fit.
     #[error("{found} covariates, expected the {expected} of the fit")]
     Columns {

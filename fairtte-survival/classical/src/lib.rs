@@ -9,6 +9,7 @@ mod error;
 mod estimator;
 mod forest;
 mod registry;
+pub mod generator;
 
 pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};
 pub use columns::ColumnsPerSplit;

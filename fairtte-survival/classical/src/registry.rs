@@ -1,10 +1,14 @@
 //! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
 
-use fairtte_metrics::{Outcomes, SurvivalCurves};
+use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClassicalError, ForestSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel};
+use crate::{
+    BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings, CoxModel, CoxSamples, CoxSettings,
+    CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox, RandomSurvivalForest,
+    SurvivalEstimator, SurvivalModel,
+};
 
 /// Defines [`Estimator`] and [`FittedEstimator`] with a variant per line: name in files, settings, model, what it is.
 macro_rules! estimators {
@@ -109,28 +113,65 @@ pub enum Columns {
 }
 
 estimators! {
+    Cox("cox", CoxSettings, CoxModel, Columns::Independent):
+        "Cox regression: covariates multiply the hazard (Cox 1972), Efron's or Breslow's ties, ridge penalty, strata";
+    CoxElasticNet("cox-elastic-net", CoxElasticNetSettings, CoxElasticNetModel, Columns::Any):
+        "Cox regression with an elastic net, whose strength is chosen by cross-validation (Simon et al. 2011)";
+    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, Columns::Independent):
+        "Cox regression with coefficients that change with time (Therneau & Grambsch 2000)";
     Forest("forest", ForestSettings, RandomSurvivalForest, Columns::Any):
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
+    Boosting("boosting", BoostingSettings, GradientBoostedCox, Columns::Any):
+        "gradient-boosted Cox regression: trees fitted to the gradient of the partial likelihood (Ridgeway 1999)";
 }
 
 impl Estimator {
     /// The estimator `name` with default settings.
     pub fn by_name(name: &str) -> Option<Self> {
-        match name {
-            "forest" => Some(Self::Forest(ForestSettings::default())),
-            _ => None,
-        }
+        Some(match name {
+            "cox" => Self::Cox(CoxSettings::default()),
+            "cox-elastic-net" => Self::CoxElasticNet(CoxElasticNetSettings::default()),
+            "cox-time-varying" => Self::CoxTimeVarying(CoxTimeVaryingSettings::default()),
+            "forest" => Self::Forest(ForestSettings::default()),
+            "boosting" => Self::Boosting(BoostingSettings::default()),
+            _ => return None,
+        })
     }
 
     /// The same estimator with `seed` added to its own, if it draws random numbers: one seed of a run file changes all that is
     /// random in it.
     #[must_use]
-    pub fn with_seed(self, seed: u64) -> Self {
-        match self {
-            Self::Forest(settings) => {
-                Self::Forest(ForestSettings { seed: settings.seed.wrapping_add(seed), ..settings })
-            }
-        }
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        let own = match &mut self {
+            Self::CoxElasticNet(settings) => &mut settings.seed,
+            Self::Forest(settings) => &mut settings.seed,
+            Self::Boosting(settings) => &mut settings.seed,
+            Self::Cox(_) | Self::CoxTimeVarying(_) => return self,
+        };
+        *own = own.wrapping_add(seed);
+        self
+    }
+
+    /// Fits a model as [`fit`](SurvivalEstimator::fit) to covariates with `names` `[p]`, which settings, coefficients and errors
+    /// use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
+    ///
+    /// # Errors
+    /// As [`fit`](SurvivalEstimator::fit).
+    pub fn fit_named(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        names: &[String],
+        subjects: &[SubjectId],
+    ) -> Result<FittedEstimator, ClassicalError> {
+        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects);
+        let fitted = match self {
+            Self::Cox(settings) => settings.fit_samples(&samples()).map(FittedEstimator::Cox),
+            Self::CoxElasticNet(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxElasticNet),
+            Self::CoxTimeVarying(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxTimeVarying),
+            other => other.fit(covariates, outcomes),
+        };
+        fitted.map_err(|error| error.with_names(names))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fairtte_classical::{Estimator, SurvivalEstimator as _, SurvivalModel as _};
+use fairtte_classical::{Estimator, SurvivalModel as _};
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
 use fairtte_survival::{CutPoints, PredictionGrid};
@@ -42,11 +42,9 @@ pub(super) fn fit_estimator(
     say(format!("fitting {} to {n} with {p}", estimator.name()));
     let started = Instant::now();
     let estimator = estimator.clone().with_seed(run.training_seed());
-    let of_estimator = |error: fairtte_classical::ClassicalError| {
-        let error = error.with_names(&names);
-        CliError::of_estimator(&estimator, error)
-    };
-    let fitted = estimator.fit(&design::columns(matrix, &names, train)?, &outcomes).map_err(of_estimator)?;
+    let of_estimator = |error| CliError::of_estimator(&estimator, error);
+    let (covariates, subjects) = (design::columns(matrix, &names, train)?, prepared.cohort.subjects(train));
+    let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects).map_err(of_estimator)?;
     say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
     let rows = predicted_rows(prepared);
     let curves =

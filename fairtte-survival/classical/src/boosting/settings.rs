@@ -6,6 +6,7 @@ use crate::{ClassicalError, ColumnsPerSplit};
 
 /// Settings of gradient-boosted Cox regression. The defaults are those of scikit-survival 0.28.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BoostingSettings {
     /// Trees, at least 1.
@@ -34,6 +35,7 @@ pub struct BoostingSettings {
 
 /// When to stop before all trees are fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct EarlyStopping {
     /// Share of the samples that is held out, the same of those with and without event, in (0, 1).

@@ -23,6 +23,7 @@ use crate::{ClassicalError, ColumnsPerSplit};
 
 /// What a tree is grown from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// As many samples as there are, drawn with replacement.
@@ -35,6 +36,7 @@ pub enum Sampling {
 
 /// What happens if a column that was drawn for a split is constant in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConstantColumns {
     /// It counts as drawn; a node is a leaf if all of them are constant (ranger).
@@ -49,6 +51,7 @@ pub enum ConstantColumns {
 
 /// Settings of another package, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Those of R ranger 0.14.1.
@@ -74,6 +77,7 @@ pub enum Preset {
 ///
 /// Settings are written one by one, without the preset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", from = "Form")]
 pub struct ForestSettings {
     /// Trees, at least 1.
@@ -181,6 +185,7 @@ impl ForestSettings {
 
 /// What a file says: a preset, and what differs from it.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Form {
     preset: Option<Preset>,
