@@ -1,6 +1,5 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
-use crate::estimators::CoxError;
 use crate::evaluation::Disagreement;
 use crate::evaluation::coverage::shortened;
 
@@ -51,6 +50,16 @@ pub enum MetricError {
         index: usize,
         /// The value found.
         time: f64,
+    },
+    /// Curves that are compared have other times.
+    #[error("time {index} of the curves is {found}, expected {expected} as in the curves that they are compared with")]
+    OtherGrid {
+        /// Position in the grid, counted from 0.
+        index: usize,
+        /// The time found.
+        found: f64,
+        /// The time of the other curves.
+        expected: f64,
     },
     /// The survival matrix does not have one column per grid point.
     #[error("number of columns of survival: {columns}, expected {n_times}, one per time of the grid")]
@@ -319,9 +328,6 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
-    /// A Cox regression cannot be fitted or applied.
-    #[error(transparent)]
-    CoxRegression(CoxError),
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {

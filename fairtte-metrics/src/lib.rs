@@ -17,6 +17,7 @@
 //! [`scores`]: scores
 //! [`calibration`]: calibration
 //! [`decision`]: decision
+//! [`effects`]: effects
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
@@ -37,6 +38,7 @@ mod chi_square;
 pub mod competing;
 mod curves;
 pub mod decision;
+pub mod effects;
 mod error;
 pub mod estimators;
 pub mod evaluation;

@@ -22,8 +22,8 @@ use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::subdistribution::Samples;
-use crate::estimator::{Column, check_covariates, check_samples};
 use crate::ClassicalError;
+use crate::estimator::{Column, check_covariates, check_samples};
 
 /// Newton's method ends with the step whose squared length in standard errors is below this.
 const TOLERANCE: f64 = 1e-14;
@@ -250,7 +250,8 @@ fn largest(coefficients: &Array1<f64>) -> usize {
 /// Roots of the diagonal of I^-1 M I^-1.
 fn sandwich(information: Array2<f64>, middle: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
     let p = information.nrows();
-    let lower = cholesky(information, 0.0).map_err(|place| ClassicalError::Separates { columns: vec![Column::new(place)] })?;
+    let lower =
+        cholesky(information, 0.0).map_err(|place| ClassicalError::Separates { columns: vec![Column::new(place)] })?;
     let unit = |k: usize| Array1::from_shape_fn(p, |j| f64::from(u8::from(j == k)));
     let variance = |k: usize| {
         let column = solve_lower(&lower, &unit(k));
