@@ -188,16 +188,27 @@ impl ForestSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Form {
+    /// The package whose settings hold where no other key says otherwise. Default: `ranger`.
     preset: Option<Preset>,
+    /// Trees, at least 1.
     trees: Option<usize>,
+    /// Columns that are drawn for a split.
     columns_per_split: Option<ColumnsPerSplit>,
+    /// What happens if a drawn column is constant in the node.
     constant_columns: Option<ConstantColumns>,
+    /// Cuts of a column that are drawn; 0 = all are compared.
     cuts_per_column: Option<usize>,
+    /// Samples of a node that may be split, at least 2.
     min_samples_split: Option<u32>,
+    /// Samples of a child, at least 1.
     min_samples_leaf: Option<u32>,
+    /// Events of a child.
     min_events_leaf: Option<u32>,
+    /// Splits on the way to a leaf; no limit if not given.
     max_depth: Option<usize>,
+    /// What a tree is grown from.
     sampling: Option<Sampling>,
+    /// Added to the seed of the training.
     seed: Option<u64>,
 }
 
