@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use fairtte_classical::ClassicalError;
 use fairtte_data::DataError;
 use fairtte_data::simulated::SimulationError;
 #[cfg(feature = "train")]
@@ -112,6 +113,9 @@ pub enum CliError {
     /// From the simulator.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
+    /// From a classical estimator or the generator of its data.
+    #[error(transparent)]
+    Classical(#[from] ClassicalError),
     /// From training.
     #[cfg(feature = "train")]
     #[error(transparent)]
@@ -215,6 +219,8 @@ impl CliError {
                 SimulationError::Setting { .. } => Exit::Config,
                 _ => Exit::Data,
             },
+            Self::Classical(ClassicalError::Setting { .. }) => Exit::Config,
+            Self::Classical(_) => Exit::Data,
             #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
             Self::Report(_) | Self::Bug(_) => Exit::Bug,

@@ -4,6 +4,7 @@ use fairtte_classical::generator::{
     Arm, CensoringSettings, CovariateSettings, FollowUpSettings, Generated, GeneratorSettings, Hazard, LogLinear,
     Scale, SubgroupSettings, UnmeasuredSettings, generate,
 };
+use fairtte_metrics::estimators::BeyondLastTime;
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, Outcomes, Reading, SubjectId,
@@ -170,9 +171,11 @@ impl Design {
         SurvivalCurves::new(grid, survival).unwrap()
     }
 
-    /// The censoring curve of another sample, as of a training part.
+    /// The censoring curve of another sample, as of a training part; it is held beyond its last time, so that a rare later one of a
+    /// very large sample has a weight.
     pub fn training(&self) -> CensoringCurve {
-        CensoringCurve::fit(&self.draw(20_000, 999_983).outcomes, CensoringTies::EventsFirst).unwrap()
+        let curve = CensoringCurve::fit(&self.draw(20_000, 999_983).outcomes, CensoringTies::EventsFirst).unwrap();
+        curve.with_beyond(BeyondLastTime::Hold)
     }
 
     pub fn evaluation(&self, metrics: &[&str]) -> EvaluationSettings {
