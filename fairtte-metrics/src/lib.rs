@@ -21,9 +21,11 @@
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`linear_algebra`]: linear_algebra
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -33,6 +35,7 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
 pub mod effects;
@@ -43,7 +46,7 @@ pub mod fairness;
 mod finite;
 mod folds;
 mod ids;
-mod linear_algebra;
+pub mod linear_algebra;
 mod names;
 mod normal;
 mod outcomes;

@@ -100,7 +100,7 @@ fn settings_and_rows_that_cannot_be_used_are_refused_in_one_sentence() {
     let hazard = ["--set", "hazard=constant-1", "--set", "censoring.hazard=none"];
     let rows = |columns: &'static str| [&["--rows", &table, "--columns", columns], &hazard[..]].concat();
     refuse(&rows("a,b"), DATA, "covariate \"b\" is no number");
-    refuse(&rows("a,c"), DATA, "covariate \"c\" is 2 in every row, expected at least two values");
+    refuse(&rows("a,c"), DATA, "covariate \"c\" is the same in all 3 samples");
     refuse(&rows("a,d"), DATA, "\"d\"");
     refuse(&["--rows", &table, "--columns", "a"], CONFIG, "hazard is one that reads 2 covariates");
     let output = folder.path().join("films").display().to_string();

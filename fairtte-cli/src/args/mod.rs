@@ -510,6 +510,8 @@ pub enum Listed {
     /// Strategies.
     #[cfg(feature = "train")]
     Strategies,
+    /// Estimators on columns.
+    Estimators,
     /// Metrics of an evaluation.
     Metrics,
     /// Validation metrics.

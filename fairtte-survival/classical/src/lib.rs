@@ -1,10 +1,30 @@
 #![doc = include_str!("../README.md")]
 
+mod boosting;
+mod columns;
+mod covariates;
+mod cox;
+mod competing;
 mod error;
 mod estimator;
 mod forest;
+mod registry;
 pub mod generator;
 
+pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};
+pub use columns::ColumnsPerSplit;
+pub use covariates::{Coding, CovariateValues, Covariates};
+pub use cox::{
+    ChiSquareTest, CovariateProportionality, CoxBaseline, CoxCoefficient, CoxElasticNetModel, CoxElasticNetSettings,
+    CoxErrors, CoxModel, CoxRegression, CoxSamples, CoxSettings, CoxTies, CoxTimeVaryingModel, CoxTimeVaryingSettings,
+    CrossFitted, LambdaChoice, LambdaValidation, ProportionalityTest, SchoenfeldResiduals, TimeFunction, TimeTransform,
+    cross_fitted_curves,
+};
+pub use competing::{CauseSpecific, FineGrayCoefficient, FineGrayModel, FineGraySettings};
 pub use error::ClassicalError;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
-pub use forest::{ForestSettings, OutOfBag, RandomSurvivalForest, Sampling};
+pub use forest::{
+    ColumnImportance, ConstantColumns, ForestSettings, Importance, OutOfBag, OutOfBagCurves, Preset,
+    RandomSurvivalForest, Sampling,
+};
+pub use registry::{Columns, Estimator, FittedEstimator};

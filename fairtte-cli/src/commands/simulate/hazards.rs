@@ -115,7 +115,7 @@ fn people(request: &Request, covariates: Option<&Array2<f64>>) -> Result<Generat
         Some(rows) => generate_on(&request.settings, rows, request.seed),
         None => generate(&request.settings, request.seed),
     };
-    generated.map_err(|error| CliError::Classical(error.with_names(&names)))
+    generated.map_err(|error| CliError::Estimator(error.with_names(&names)))
 }
 
 /// Columns of numbers without missing cells, in the order in which hazards read them.

@@ -66,7 +66,8 @@ impl Covariates {
             }
             match scale {
                 Scale::Unit if is_constant => {
-                    return Err(ClassicalError::Constant { column: Column::new(place), value: ends.0 });
+                    let n = rows.nrows();
+                    return Err(ClassicalError::Constant { column: Column::new(place), n });
                 }
                 Scale::Unit => column.mapv_inplace(|x| (x - ends.0) / (ends.1 - ends.0)),
                 Scale::None => {}

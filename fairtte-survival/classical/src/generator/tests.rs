@@ -355,7 +355,7 @@ fn given_rows_are_scaled_by_column_and_taken_again() {
     assert!(high - low > 0.1);
     let constant = Array2::from_elem((4, 3), 2.0);
     let error = generate_on(&settings, &constant, 1).unwrap_err();
-    assert_eq!(error.to_string(), "covariate 0 is 2 in every row, expected at least two values");
+    assert_eq!(error.to_string(), "covariate 0 is the same in all 4 samples, expected one that varies");
     assert!(generate_on(&settings, &Array2::zeros((0, 3)), 1).is_err());
 }
 
