@@ -53,7 +53,8 @@ fn the_truth_itself_can_be_audited_and_beats_what_it_is_compared_with() {
     assert!(hidden.has("x9") && hidden.has("propensity"));
     let audit = folder.path().join("audit").display().to_string();
     let few = ["--set", "replicates=20", "--set", "permutations=9"];
-    let call = ["evaluate", "--predictions", &file("truth.parquet"), "--cohort", &file("cohort.csv"), "--output", &audit];
+    let call =
+        ["evaluate", "--predictions", &file("truth.parquet"), "--cohort", &file("cohort.csv"), "--output", &audit];
     succeed(call.iter().chain(&few));
     let page = folder.path().join("audit");
     let found = report(&page);
@@ -90,7 +91,11 @@ fn settings_and_rows_that_cannot_be_used_are_refused_in_one_sentence() {
         fail(simulate(folder.path(), extra), code, sentence);
         assert!(!folder.path().join("people").exists());
     };
-    refuse(&["--set", "treatment.probability=1.5"], CONFIG, "treatment.probability is 1.5, expected a number between 0 and 1");
+    refuse(
+        &["--set", "treatment.probability=1.5"],
+        CONFIG,
+        "treatment.probability is 1.5, expected a number between 0 and 1",
+    );
     refuse(&["--set", "hazard=scenario-11"], CONFIG, "scenario-11");
     refuse(&["--set", "hazrad=scenario-1"], CONFIG, "hazrad");
     refuse(&["--dry-run", "--set", "follow-up.maximum=0"], CONFIG, "follow-up.maximum is 0");

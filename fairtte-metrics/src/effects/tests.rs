@@ -1,4 +1,4 @@
-//! Closed forms of exponential curves, and the theorems D.1 and D.2 of the survival benchmark as laws.
+//! Closed forms of exponential curves, and the theorems D.1 and D.2 of the benchmark as laws.
 
 use ndarray::{Array2, array};
 use proptest::prelude::*;

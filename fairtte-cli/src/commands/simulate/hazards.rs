@@ -145,7 +145,9 @@ fn finished(out: &Path, request: &Request) -> Result<Option<Counts>, CliError> {
         let is_known = |name: &std::ffi::OsStr| FILES.iter().any(|file| name == *file);
         let mut entries = std::fs::read_dir(out).into_iter().flatten().flatten();
         return match entries.find(|entry| !is_known(&entry.file_name())) {
-            Some(_) => Err(problem("it holds other files, expected a new or empty folder or one of the same simulation")),
+            Some(_) => {
+                Err(problem("it holds other files, expected a new or empty folder or one of the same simulation"))
+            }
             None => Ok(None),
         };
     };
@@ -183,9 +185,8 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
     write_parquet(&out.join(FILES[1]), people_columns(&cohort, &samples, &names), &[])?;
     let grid = request.settings.grid();
     let ids: Vec<SampleId> = samples.iter().map(SampleId::new).collect();
-    let save = |file: &str, curves: SurvivalCurves| {
-        write_predictions(&out.join(file), &ids, &grid, curves.survival().view())
-    };
+    let save =
+        |file: &str, curves: SurvivalCurves| write_predictions(&out.join(file), &ids, &grid, curves.survival().view());
     for (file, arm) in [(FILES[2], Arm::Observed), (FILES[3], Arm::Untreated), (FILES[4], Arm::Treated)] {
         save(file, cohort.survival(arm, &grid)?)?;
     }
