@@ -159,6 +159,20 @@ impl Cohort {
         Ok(Outcomes::new(time, event)?)
     }
 
+    /// Times of the samples at `rows`, in that order, and whether an event of any cause ended their observation: they say who
+    /// is censored.
+    ///
+    /// # Errors
+    /// [`DataError::Metric`] if a time is not finite and >= 0.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    pub fn outcomes_of_any_cause(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
+        let is_end = |&row: &usize| self.samples[row].event || self.samples[row].competing.is_some();
+        let time = rows.iter().map(|&row| self.samples[row].time).collect();
+        Ok(Outcomes::new(time, rows.iter().map(is_end).collect())?)
+    }
+
     /// Times and causes of the samples at `rows`, in that order, of a cohort that was read for `cause`.
     ///
     /// # Errors

@@ -2,17 +2,18 @@
 
 mod boosting;
 mod columns;
+mod competing;
 mod covariates;
 mod cox;
-mod competing;
 mod error;
 mod estimator;
 mod forest;
-mod registry;
 pub mod generator;
+mod registry;
 
 pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};
 pub use columns::ColumnsPerSplit;
+pub use competing::{CauseSpecific, FineGrayCoefficient, FineGrayModel, FineGraySettings};
 pub use covariates::{Coding, CovariateValues, Covariates};
 pub use cox::{
     ChiSquareTest, CovariateProportionality, CoxBaseline, CoxCoefficient, CoxElasticNetModel, CoxElasticNetSettings,
@@ -20,7 +21,6 @@ pub use cox::{
     CrossFitted, LambdaChoice, LambdaValidation, ProportionalityTest, SchoenfeldResiduals, TimeFunction, TimeTransform,
     cross_fitted_curves,
 };
-pub use competing::{CauseSpecific, FineGrayCoefficient, FineGrayModel, FineGraySettings};
 pub use error::ClassicalError;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
 pub use forest::{

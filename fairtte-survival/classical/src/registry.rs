@@ -183,7 +183,8 @@ mod tests {
     #[test]
     fn every_name_of_the_catalogue_is_an_estimator_that_fits_predicts_and_is_read_again() {
         let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
-        let time: Vec<f64> = covariates.rows().into_iter().map(|x| 1.0 + x[0] + 0.3 * x[1]).collect();
+        let noise = |row: usize| ((row * 37) % 59) as f64;
+        let time: Vec<f64> = (0..60).map(|row| 1.0 + covariates[[row, 0]] + noise(row)).collect();
         let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
         for (name, _) in Estimator::CATALOGUE {
             let estimator = Estimator::by_name(name).unwrap().with_seed(3);
@@ -194,7 +195,7 @@ mod tests {
             let model = estimator.fit(&covariates, &outcomes).unwrap();
             assert_eq!((model.name(), model.n_covariates()), (*name, 2));
             let kept: FittedEstimator = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
-            let grid = [0.0, 20.0, 40.0, 60.0];
+            let grid = [0.0, 20.0, 60.0, 90.0];
             let curves = kept.survival_curves(&covariates, &grid).unwrap();
             assert_eq!(curves, model.survival_curves(&covariates, &grid).unwrap(), "{name}");
             // The sample with the highest risk has the lower curve.

@@ -22,13 +22,15 @@ use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::subdistribution::Samples;
-use crate::estimator::{Column, check_covariates, check_samples};
 use crate::ClassicalError;
+use crate::estimator::{Column, check_covariates, check_samples};
 
 /// Newton's method ends with the step whose squared length in standard errors is below this.
 const TOLERANCE: f64 = 1e-14;
 /// A coefficient of a covariate with standard deviation 1 beyond it separates the samples.
 const MOST_COEFFICIENT: f64 = 30.0;
+/// The likelihood is flat where its information about a coefficient is below this share of that at coefficients of 0.
+const FLAT: f64 = 1e-8;
 /// Share of a covariate's variance that the others must leave unexplained.
 const INDEPENDENT: f64 = 1e-9;
 /// Rounding may lower the log likelihood near its maximum by this share.
@@ -169,11 +171,17 @@ impl FineGraySettings {
         let separates = |place: usize| ClassicalError::Separates { columns: vec![Column::new(place)] };
         let mut coefficients = Array1::<f64>::zeros(samples.x.ncols());
         let mut here = samples.likelihood(&coefficients);
-        let null = here.value;
+        let (null, at_zero) = (here.value, here.information.diag().to_owned());
         for _ in 0..self.most_steps {
-            let lower = cholesky(here.information.clone(), 1e-12).map_err(separates)?;
+            let is_flat = |place: &usize| here.information[[*place, *place]] < FLAT * at_zero[*place];
+            if let Some(place) = (0..coefficients.len()).find(is_flat) {
+                return Err(separates(place));
+            }
+            let lower = cholesky(here.information.clone(), 0.0).map_err(separates)?;
             let step = solve_lower(&lower, &here.gradient);
-            if step.dot(&here.gradient) <= TOLERANCE {
+            // Where the covariates separate the events, the likelihood becomes flat, but the steps stay long.
+            let is_short = step.iter().zip(&coefficients).all(|(step, b)| step.abs() <= 0.01 * (1.0 + b.abs()));
+            if step.dot(&here.gradient) <= TOLERANCE && is_short {
                 return Ok((coefficients + step, null));
             }
             let lowest = here.value - ROUNDING * here.value.abs();
@@ -242,7 +250,8 @@ fn largest(coefficients: &Array1<f64>) -> usize {
 /// Roots of the diagonal of I^-1 M I^-1.
 fn sandwich(information: Array2<f64>, middle: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
     let p = information.nrows();
-    let lower = cholesky(information, 0.0).map_err(|place| ClassicalError::Separates { columns: vec![Column::new(place)] })?;
+    let lower =
+        cholesky(information, 0.0).map_err(|place| ClassicalError::Separates { columns: vec![Column::new(place)] })?;
     let unit = |k: usize| Array1::from_shape_fn(p, |j| f64::from(u8::from(j == k)));
     let variance = |k: usize| {
         let column = solve_lower(&lower, &unit(k));

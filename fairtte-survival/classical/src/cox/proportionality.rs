@@ -103,8 +103,8 @@ impl CoxModel {
         let mut information = super::newton::Concave::derivatives(ordered, &coefficients).information;
         information.diag_mut().map_inplace(|cell| *cell += self.settings.ridge);
         let columns = || (0..self.coefficients.len()).map(crate::Column::new).collect();
-        let mut covariance =
-            inverse(information).map_err(|_| ClassicalError::Separates { columns: columns() }.with_names(&self.names()))?;
+        let mut covariance = inverse(information)
+            .map_err(|_| ClassicalError::Separates { columns: columns() }.with_names(&self.names()))?;
         super::settings::unstandardise(&mut covariance, &prepared.deviation);
         // Ascending in time within a stratum.
         let mut order: Vec<(usize, usize)> = Vec::new();
@@ -162,9 +162,8 @@ impl CoxModel {
             let deviation = (&scaled - scaled.mean().unwrap_or(0.0)).mapv(|value| value.powi(2)).sum();
             CovariateProportionality {
                 name,
-                correlation: (deviation > 0.0).then(|| {
-                    (n_events * moved[place] / (deviation.sqrt() * spread.sqrt())).clamp(-1.0, 1.0)
-                }),
+                correlation: (deviation > 0.0)
+                    .then(|| (n_events * moved[place] / (deviation.sqrt() * spread.sqrt())).clamp(-1.0, 1.0)),
                 test: ChiSquareTest::new(n_events * moved[place].powi(2) / (covariance[[place, place]] * spread), 1),
             }
         };
@@ -175,11 +174,7 @@ impl CoxModel {
 }
 
 /// The transformed times of events, in the order of `times`.
-fn transformed(
-    times: &[f64],
-    samples: &CoxSamples<'_>,
-    transform: TimeTransform,
-) -> Result<Vec<f64>, ClassicalError> {
+fn transformed(times: &[f64], samples: &CoxSamples<'_>, transform: TimeTransform) -> Result<Vec<f64>, ClassicalError> {
     match transform {
         TimeTransform::Identity => Ok(times.to_vec()),
         TimeTransform::Log if times.contains(&0.0) => {

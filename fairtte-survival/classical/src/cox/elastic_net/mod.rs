@@ -18,8 +18,8 @@ use fairtte_metrics::Outcomes;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-use self::cross_validation::cross_validate;
 pub use self::cross_validation::LambdaValidation;
+use self::cross_validation::cross_validate;
 pub use self::model::CoxElasticNetModel;
 use self::path::{Penalty, largest_lambda, path};
 use super::model::{CoxBaseline, CoxCoefficient};
@@ -129,7 +129,8 @@ impl CoxElasticNetSettings {
             LambdaChoice::Fixed(_) => (None, lambdas.len() - 1),
             choice => {
                 let found = cross_validate(samples, self, &lambdas)?;
-                let chosen = if choice == LambdaChoice::LowestDeviance { found.lowest } else { found.one_standard_error };
+                let chosen =
+                    if choice == LambdaChoice::LowestDeviance { found.lowest } else { found.one_standard_error };
                 (Some(found), chosen)
             }
         };
