@@ -33,7 +33,7 @@ fn rows(mechanism: Mechanism, censored: f64, n_cohorts: u64) -> Vec<String> {
     let settings = design.evaluation(&METRICS);
     let truth = {
         let uncensored = design.uncensored();
-        values(&uncensored.draw(100_000, 7).report(&uncensored.training(), &settings).unwrap())
+        values(&uncensored.draw(60_000, 7).report(&uncensored.training(), &settings).unwrap())
     };
     let curve = design.training();
     let one = |seed: u64| design.draw(N, 1_000 + seed).report(&curve, &settings).map(|report| values(&report));

@@ -73,7 +73,7 @@ fn rows(
     let curve = design.training();
     let values = design.evaluation(&METRICS);
     // What the metric is in a very large sample under the same censoring; equal groups differ by nothing.
-    let large = design.draw(100_000, 7).report(&curve, &values).unwrap();
+    let large = design.draw(60_000, 7).report(&curve, &values).unwrap();
     let mut truth: Vec<[Option<f64>; KINDS]> =
         large.metrics.iter().map(|metric| numbers(metric).map(|number| number.0)).collect();
     if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {
