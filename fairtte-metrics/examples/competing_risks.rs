@@ -26,9 +26,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcomes = simulated(n)?;
     let rows = |group: usize| (0..n).filter(|row| row % 2 == group).collect::<Vec<usize>>();
     let truth = OTHER.map(|other| EVENT / (EVENT + other) * (1.0 - (-(EVENT + other) * HORIZON).exp()));
-    let of_groups = |estimate: &dyn Fn(&CompetingOutcomes) -> Result<f64, MetricError>| -> Result<[f64; 2], MetricError> {
-        Ok([estimate(&outcomes.select(&rows(0)))?, estimate(&outcomes.select(&rows(1)))?])
-    };
+    let of_groups =
+        |estimate: &dyn Fn(&CompetingOutcomes) -> Result<f64, MetricError>| -> Result<[f64; 2], MetricError> {
+            Ok([estimate(&outcomes.select(&rows(0)))?, estimate(&outcomes.select(&rows(1)))?])
+        };
     let naive = of_groups(&|outcomes| Ok(1.0 - KaplanMeier::fit(&outcomes.of_cause(1)?)?.at(HORIZON)))?;
     let curve = |outcomes: &CompetingOutcomes| AalenJohansen::fit(outcomes, 1, IncidenceVariance::Delta);
     let aalen_johansen = of_groups(&|outcomes| curve(outcomes)?.known_at(HORIZON))?;
@@ -75,7 +76,13 @@ fn simulated(n: usize) -> Result<CompetingOutcomes, MetricError> {
         let (event, other, censored) = (waited(EVENT), waited(OTHER[row % 2]), waited(CENSORING));
         let first = event.min(other).min(censored);
         time.push(first);
-        cause.push(if first >= censored { 0 } else if first >= other { 2 } else { 1 });
+        cause.push(if first >= censored {
+            0
+        } else if first >= other {
+            2
+        } else {
+            1
+        });
     }
     CompetingOutcomes::new(time, cause)
 }
