@@ -23,6 +23,7 @@
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`linear_algebra`]: linear_algebra
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -41,7 +42,7 @@ pub mod fairness;
 mod finite;
 mod folds;
 mod ids;
-mod linear_algebra;
+pub mod linear_algebra;
 mod names;
 mod normal;
 mod outcomes;
