@@ -175,12 +175,31 @@ pub struct Demo {
     pub common: Common,
 }
 
+/// What `simulate` makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SimulationKind {
+    /// Films or volumes with known causes of every bias
+    #[default]
+    Images,
+    /// A table of treated and untreated people whose hazards and survival curves are known
+    Hazards,
+}
+
 /// Arguments of `simulate`.
 #[derive(Args, Debug)]
 pub struct Simulate {
     /// Folder to write, absent or empty
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
+    /// What is simulated
+    #[arg(long, value_enum, default_value_t)]
+    pub kind: SimulationKind,
+    /// With --kind hazards: a table whose rows are the covariates, in place of normal ones
+    #[arg(long, value_name = "TABLE", requires = "columns")]
+    pub rows: Option<PathBuf>,
+    /// Columns of --rows, comma-separated: the first one is x0 of the hazards
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "rows")]
+    pub columns: Vec<String>,
     /// TOML file with the settings of the simulation
     #[arg(short, long, value_name = "FILE")]
     pub config: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use crate::{MetricError, SurvivalCurves};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeanRule {
-    /// The sum over times t_k <= t* of S(t_k) (t_k - t_(k-1)), as the survival benchmark prints it (A.8): too small for a curve that
+    /// The sum over times t_k <= t* of S(t_k) (t_k - t_(k-1)), as the benchmark prints it (A.8): too small for a curve that
     /// falls within the intervals.
     EndOfInterval,
     /// Trapezoids between the times, the last one up to t*: exact for lines.

@@ -1,4 +1,4 @@
-//! Closed forms of exponential curves, and the theorems D.1 and D.2 of the survival benchmark as laws.
+//! Closed forms of exponential curves, and the theorems D.1 and D.2 of the benchmark as laws.
 
 use ndarray::{Array2, array};
 use proptest::prelude::*;
@@ -156,6 +156,20 @@ fn errors_of_effects_by_group_are_those_of_paper() {
     assert_eq!((found.overall.unwrap().n, found.overall.unwrap().n_undefined), (2, 1));
     let other = Contrasts::new(exponential(&[1.0], &times), exponential(&[1.0], &times)).unwrap();
     assert!(contrast_errors(&truth, &other, Contrast::RelativeRisk { place: 1 }, None).is_err());
+}
+
+/// Theorem D.3: hazards whose squared error stays the same can give probabilities as far apart as one likes, which ALE shows.
+#[test]
+fn the_squared_error_of_hazards_bounds_no_ratio_of_probabilities() {
+    let outcomes = Outcomes::new(vec![1.0], vec![true]).unwrap();
+    let of = |true_hazard: f64| {
+        let curve = |hazard: f64| SurvivalCurves::new(vec![1.0], array![[1.0 - hazard]]).unwrap();
+        let (truth, predicted) = (curve(true_hazard), curve(true_hazard + 0.1));
+        LogitErrors::new(&truth, &predicted, &outcomes).unwrap().errors()[[0, 0]]
+    };
+    for (hazard, ratio) in [(0.1, 2.0_f64), (0.01, 11.0), (0.000_1, 1001.0)] {
+        assert!(of(hazard) >= ratio.ln(), "{hazard}");
+    }
 }
 
 proptest! {

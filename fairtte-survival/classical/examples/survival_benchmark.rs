@@ -12,11 +12,11 @@ use fairtte_classical::generator::{
     Arm, CensoringSettings, Gauss, Generated, GeneratorSettings, Hazard, LogLinear, Piece, SubgroupSettings,
     TreatmentSettings, UnmeasuredSettings, generate, generate_on,
 };
-use fairtte_classical::{ClassicalError, ForestSettings, SurvivalEstimator, SurvivalModel};
+use fairtte_classical::{ClassicalError, Estimator, ForestSettings, SurvivalEstimator as _, SurvivalModel as _};
 use fairtte_metrics::effects::LogitErrors;
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::scores::kaplan_meier_curves;
-use fairtte_metrics::statistics::{RankTable, RankTies, friedman, nemenyi};
+use fairtte_metrics::statistics::{RangeQuantile, RankTable, RankTies, critical_difference, friedman};
 use fairtte_metrics::{Direction, Outcomes, SurvivalCurves};
 use ndarray::Array2;
 
@@ -24,24 +24,23 @@ type Failure = Box<dyn std::error::Error>;
 /// Fits a model and predicts the curves of other people on a grid.
 type Predict = Box<dyn Fn(&Array2<f64>, &Outcomes, &Array2<f64>, &[f64]) -> Result<SurvivalCurves, Failure>>;
 
-fn fitted<E: SurvivalEstimator + 'static>(estimator: E) -> Predict {
-    Box::new(move |x, outcomes, others, grid| Ok(estimator.fit(x, outcomes)?.survival_curves(others, grid)?))
-}
-
-fn models() -> Vec<(&'static str, Predict)> {
-    let forest = ForestSettings { trees: 200, ..ForestSettings::default() };
-    let fine = ForestSettings { min_samples_leaf: 3, ..forest.clone() };
-    vec![
-        (
-            "Kaplan-Meier",
-            Box::new(|_, outcomes, others, grid| {
-                let curve = KaplanMeier::fit(outcomes)?;
-                Ok(kaplan_meier_curves(&curve, grid, others.nrows())?)
-            }),
-        ),
-        ("forest, leaf 15", fitted(forest)),
-        ("forest, leaf 3", fitted(fine)),
-    ]
+/// Kaplan-Meier, every estimator of the registry with its defaults, and forests with the defaults of two packages.
+fn models() -> Vec<(String, Predict)> {
+    let kaplan_meier: Predict = Box::new(|_, outcomes, others, grid| {
+        Ok(kaplan_meier_curves(&KaplanMeier::fit(outcomes)?, grid, others.nrows())?)
+    });
+    let fitted = |estimator: Estimator| -> Predict {
+        Box::new(move |x, outcomes, others, grid| Ok(estimator.fit(x, outcomes)?.survival_curves(others, grid)?))
+    };
+    let mut models = vec![("Kaplan-Meier".to_owned(), kaplan_meier)];
+    for (name, _) in Estimator::CATALOGUE {
+        models.extend(Estimator::by_name(name).map(|estimator| ((*name).to_owned(), fitted(estimator))));
+    }
+    for (name, settings) in [("forest (ranger)", ForestSettings::ranger()), ("forest (rfsrc)", ForestSettings::rfsrc())]
+    {
+        models.push((name.to_owned(), fitted(Estimator::Forest(settings))));
+    }
+    models
 }
 
 /// Scenarios by name, with the group of scenarios that they belong to.
@@ -118,7 +117,7 @@ impl Scored {
         let truth = cohort.survival(Arm::Observed, &grid)?.select(&others);
         let inputs = cohort.inputs();
         let of = |rows: &[usize]| inputs.select(ndarray::Axis(0), rows);
-        let one = |(_, predict): (&str, Predict)| {
+        let one = |(_, predict): (String, Predict)| {
             let curves = predict(&of(&first), &outcomes, &of(&others), &grid)?;
             let errors = LogitErrors::new(&truth, &curves, &of_others)?;
             Ok(Self { errors, others: others.clone(), cohort: cohort.clone() })
@@ -164,7 +163,7 @@ fn average(repeats: u64, one: impl Fn(u64) -> Result<Vec<Vec<f64>>, Failure>) ->
 }
 
 fn header(first: &str) {
-    let names: Vec<&str> = models().into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = models().into_iter().map(|(name, _)| name).collect();
     println!("\n| {first} | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
 }
 

@@ -14,10 +14,10 @@ const COLUMNS: &str = "n | censoring | censored | D-calibration | 1-calibration"
 
 pub fn parts() -> Vec<Part> {
     let mut parts = Vec::new();
-    for n in [500, 5_000] {
+    for n in [500, 2_000] {
         for mechanism in Mechanism::ALL {
             let name = format!("calibration-{n}-{}", mechanism.name().replace([' ', ','], ""));
-            parts.push(Part::new(name, COLUMNS, 1_000, move |cohorts| {
+            parts.push(Part::new(name, COLUMNS, 500, move |cohorts| {
                 [0.3, 0.7].iter().map(|censored| row(n, mechanism, *censored, cohorts)).collect()
             }));
         }
@@ -29,7 +29,7 @@ fn row(n: usize, mechanism: Mechanism, censored: f64, n_cohorts: u64) -> String 
     let design = Design::new(&[0.5, 0.5], &[0.0, 0.0], mechanism, censored);
     let last = design.times[19];
     // Fine enough that reading between the times does not matter, to where survival is 0.
-    let grid: Vec<f64> = (0..=600).map(|k| last / 100.0 * (1.02_f64.powi(k) - 1.0)).collect();
+    let grid: Vec<f64> = (0..=300).map(|k| last / 50.0 * (1.04_f64.powi(k) - 1.0)).collect();
     let one = |seed: u64| {
         let cohort = design.draw(n, 1_000 + seed);
         let curves = cohort.generated.survival(Arm::Observed, &grid).unwrap();

@@ -33,14 +33,14 @@ fn rows(mechanism: Mechanism, censored: f64, n_cohorts: u64) -> Vec<String> {
     let settings = design.evaluation(&METRICS);
     let truth = {
         let uncensored = design.uncensored();
-        values(&uncensored.draw(200_000, 7).report(&uncensored.training(), &settings).unwrap())
+        values(&uncensored.draw(60_000, 7).report(&uncensored.training(), &settings).unwrap())
     };
     let curve = design.training();
     let one = |seed: u64| design.draw(N, 1_000 + seed).report(&curve, &settings).map(|report| values(&report));
     let found: Vec<_> = (0..n_cohorts).into_par_iter().map(one).collect();
     let row = |place: usize| {
         let of = |kind: usize| {
-            let truth = truth[place][kind].unwrap();
+            let truth = truth[place][kind].expect(METRICS[place]);
             let values: Vec<f64> = found.iter().flatten().filter_map(|of| of[place][kind]).collect();
             let (bias, error) = mean(&values.iter().map(|value| value - truth).collect::<Vec<_>>());
             (format!("{truth:.4} | {bias:+.4} ({error:.4})"), found.len() - values.len())

@@ -4,6 +4,7 @@ use fairtte_classical::generator::{
     Arm, CensoringSettings, CovariateSettings, FollowUpSettings, Generated, GeneratorSettings, Hazard, LogLinear,
     Scale, SubgroupSettings, UnmeasuredSettings, generate,
 };
+use fairtte_metrics::estimators::BeyondLastTime;
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, Outcomes, Reading, SubjectId,
@@ -65,7 +66,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// With a share of censored people, of a cohort of 20,000.
+    /// With a share of censored people, of a cohort of 8,000.
     pub fn new(shares: &[f64], noise: &[f64], mechanism: Mechanism, censored: f64) -> Self {
         let of_x = |rate: f64| Hazard::LogLinear(LogLinear { rate, covariates: vec![1.0], ..LogLinear::default() });
         let censoring = CensoringSettings {
@@ -104,9 +105,9 @@ impl Design {
     /// Bisection for the strength of the censoring.
     fn censor(&mut self, mechanism: Mechanism, censored: f64) {
         let (mut low, mut high) = (-12.0_f64, 12.0_f64);
-        for _ in 0..24 {
+        for _ in 0..16 {
             let middle = f64::midpoint(low, high);
-            self.settings.n = 20_000;
+            self.settings.n = 8_000;
             match mechanism {
                 Mechanism::Staggered => {
                     let maximum = (-middle).exp();
@@ -119,12 +120,12 @@ impl Design {
                 _ => self.settings.censoring.factor = middle.exp(),
             }
             let cohort = generate(&self.settings, 1).unwrap();
-            let found = 1.0 - cohort.outcomes.n_events() as f64 / 20_000.0;
+            let found = 1.0 - cohort.outcomes.n_events() as f64 / 8_000.0;
             if found < censored { low = middle } else { high = middle }
         }
     }
 
-    /// Twenty times from the 10 % to the 80 % quantile of the observed event times, of a cohort of 20,000.
+    /// Twenty times from the 10 % to the 80 % quantile of the observed event times, of a cohort of 8,000.
     fn quantile_times(&self) -> Vec<f64> {
         let cohort = generate(&self.settings, 1).unwrap();
         let outcomes = &cohort.outcomes;
@@ -170,9 +171,11 @@ impl Design {
         SurvivalCurves::new(grid, survival).unwrap()
     }
 
-    /// The censoring curve of another sample, as of a training part.
+    /// The censoring curve of another sample, as of a training part; it is held beyond its last time, so that a rare later one of a
+    /// very large sample has a weight.
     pub fn training(&self) -> CensoringCurve {
-        CensoringCurve::fit(&self.draw(20_000, 999_983).outcomes, CensoringTies::EventsFirst).unwrap()
+        let curve = CensoringCurve::fit(&self.draw(20_000, 999_983).outcomes, CensoringTies::EventsFirst).unwrap();
+        curve.with_beyond(BeyondLastTime::Hold)
     }
 
     pub fn evaluation(&self, metrics: &[&str]) -> EvaluationSettings {

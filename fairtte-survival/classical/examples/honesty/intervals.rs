@@ -22,20 +22,19 @@ const GROUPS: [(&[f64], &[f64], &str); 4] = [
 ];
 
 pub fn parts() -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (interval, name) in [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Bca, "BCa")] {
-        for (mechanism, censored) in
-            [(Mechanism::Random, 0.3), (Mechanism::Random, 0.7), (Mechanism::Cut, 0.5), (Mechanism::EventTime, 0.5)]
-        {
-            for (place, (_, _, groups)) in GROUPS.into_iter().enumerate() {
-                let what = format!("{:.0} % {}", 100.0 * censored, mechanism.name());
-                let file = format!("intervals-{name}-{what}-{groups}").replace([' ', ',', '/', '%'], "");
-                let rows = move |n| rows(500, mechanism, censored, place, (interval, name), &what, n);
-                parts.push(Part::new(file, COLUMNS, 300, rows));
-            }
-        }
-    }
-    parts
+    let (percentile, bca) = ((IntervalMethod::Percentile, "percentile"), (IntervalMethod::Bca, "BCa"));
+    let designs = [
+        (percentile, Mechanism::Random, 0.3),
+        (percentile, Mechanism::Random, 0.7),
+        (bca, Mechanism::Random, 0.3),
+        (percentile, Mechanism::EventTime, 0.5),
+    ];
+    let part = |(interval, mechanism, censored): ((IntervalMethod, &'static str), Mechanism, f64), place: usize| {
+        let what = format!("{:.0} % {}", 100.0 * censored, mechanism.name());
+        let file = format!("intervals-{}-{what}-{}", interval.1, GROUPS[place].2).replace([' ', ',', '/', '%'], "");
+        Part::new(file, COLUMNS, 200, move |n| rows(500, mechanism, censored, place, interval, &what, n))
+    };
+    designs.into_iter().flat_map(|design| (0..GROUPS.len()).map(move |place| part(design, place))).collect()
 }
 
 type Number = (Option<f64>, Option<(f64, f64)>);
@@ -74,7 +73,7 @@ fn rows(
     let curve = design.training();
     let values = design.evaluation(&METRICS);
     // What the metric is in a very large sample under the same censoring; equal groups differ by nothing.
-    let large = design.draw(200_000, 7).report(&curve, &values).unwrap();
+    let large = design.draw(60_000, 7).report(&curve, &values).unwrap();
     let mut truth: Vec<[Option<f64>; KINDS]> =
         large.metrics.iter().map(|metric| numbers(metric).map(|number| number.0)).collect();
     if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {

@@ -36,7 +36,7 @@ fn rows(n: usize, share: f64, equal: bool, n_cohorts: u64) -> Vec<String> {
     let truth: Vec<f64> = if equal {
         vec![0.0; METRICS.len()]
     } else {
-        let report = even.draw(200_000, 7).report(&curve, &settings).unwrap();
+        let report = even.draw(60_000, 7).report(&curve, &settings).unwrap();
         report.metrics.iter().map(|metric| gaps(metric).0.unwrap()).collect()
     };
     let settings = fairtte_metrics::EvaluationSettings { replicates: 100, ..settings };

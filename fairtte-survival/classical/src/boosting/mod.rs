@@ -62,7 +62,7 @@ pub struct BoostingTrace {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
     /// Their rows, ascending.
-    pub rows: Vec<u32>,
+    pub rows: Vec<usize>,
     /// Their negative log partial likelihood after every tree, `[trees]`.
     pub losses: Vec<f64>,
 }
@@ -162,5 +162,7 @@ impl SurvivalModel for GradientBoostedCox {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

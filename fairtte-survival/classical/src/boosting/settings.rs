@@ -73,31 +73,32 @@ impl Default for EarlyStopping {
 impl BoostingSettings {
     /// Checks the ranges.
     pub(super) fn check_ranges(&self) -> Result<(), ClassicalError> {
-        fn is_in<T: ToString>(
-            is_valid: bool,
-            setting: &'static str,
-            value: T,
-            expected: &'static str,
-        ) -> Result<(), ClassicalError> {
-            let wrong = || ClassicalError::Setting { setting, value: value.to_string(), expected };
-            is_valid.then_some(()).ok_or_else(wrong)
-        }
         let is_share = |value: f64| value > 0.0 && value <= 1.0;
-        is_in(self.trees > 0, "trees", self.trees, "at least 1")?;
-        let rate = self.learning_rate;
-        is_in(is_share(rate), "learning-rate", rate, "a number above 0 and at most 1")?;
-        is_in(self.max_depth > 0, "max-depth", self.max_depth, "at least 1")?;
-        is_in(self.min_samples_split >= 2, "min-samples-split", self.min_samples_split, "at least 2")?;
-        is_in(self.min_samples_leaf >= 1, "min-samples-leaf", self.min_samples_leaf, "at least 1")?;
-        is_in(self.columns_per_split != ColumnsPerSplit::Count(0), "columns-per-split", 0, "at least 1")?;
-        is_in(is_share(self.subsample), "subsample", self.subsample, "a share above 0 and at most 1")?;
-        is_in((0.0..1.0).contains(&self.dropout), "dropout", self.dropout, "a share from 0 to below 1")?;
+        let (rate, n_columns) = (self.learning_rate, self.columns_per_split);
+        demand(self.trees > 0, "trees", &self.trees, "at least 1")?;
+        demand(is_share(rate), "learning-rate", &rate, "a number above 0 and at most 1")?;
+        demand(self.max_depth > 0, "max-depth", &self.max_depth, "at least 1")?;
+        demand(self.min_samples_split >= 2, "min-samples-split", &self.min_samples_split, "at least 2")?;
+        demand(self.min_samples_leaf >= 1, "min-samples-leaf", &self.min_samples_leaf, "at least 1")?;
+        demand(n_columns != ColumnsPerSplit::Count(0), "columns-per-split", &0, "at least 1")?;
+        demand(is_share(self.subsample), "subsample", &self.subsample, "a share above 0 and at most 1")?;
+        demand((0.0..1.0).contains(&self.dropout), "dropout", &self.dropout, "a share from 0 to below 1")?;
         if let Some(EarlyStopping { share, patience, tolerance }) = &self.early_stopping {
-            is_in(is_share(*share) && *share < 1.0, "early-stopping.share", share, "a share between 0 and 1")?;
-            is_in(*patience > 0, "early-stopping.patience", patience, "at least 1")?;
+            demand(is_share(*share) && *share < 1.0, "early-stopping.share", share, "a share between 0 and 1")?;
+            demand(*patience > 0, "early-stopping.patience", patience, "at least 1")?;
             let is_finite = tolerance.is_finite() && *tolerance >= 0.0;
-            is_in(is_finite, "early-stopping.tolerance", tolerance, "a finite number, at least 0")?;
+            demand(is_finite, "early-stopping.tolerance", tolerance, "a finite number, at least 0")?;
         }
         Ok(())
     }
+}
+
+fn demand(
+    is_valid: bool,
+    setting: &'static str,
+    value: &dyn ToString,
+    expected: &'static str,
+) -> Result<(), ClassicalError> {
+    let wrong = || ClassicalError::Setting { setting, value: value.to_string(), expected };
+    is_valid.then_some(()).ok_or_else(wrong)
 }

@@ -112,8 +112,8 @@ pub(super) fn fit(
             }
         }
         let mut rng = stream(settings.seed, "classical/boosting", &[tree as u64]);
-        let fitted = fitter.fit(&gradient, &in_bag, &mut rng);
-        sum.push(fitted, fitter.leaves(), settings.learning_rate, &dropped);
+        let grown = fitter.fit(&gradient, &in_bag, &mut rng);
+        sum.push(grown, fitter.leaves(), settings.learning_rate, &dropped);
         if let Some((likelihood, stopping)) = &watch {
             watched.push(likelihood.loss(&sum.f));
             if has_stopped(&watched, stopping) {
@@ -123,7 +123,8 @@ pub(super) fn fit(
     }
     losses.push(likelihood.loss(&sum.f));
     let baseline = likelihood.baseline(&sum.f);
-    let held_out = settings.early_stopping.is_some().then_some(HeldOut { rows: held_out, losses: watched });
+    let rows = held_out.into_iter().map(|row| row as usize).collect();
+    let held_out = settings.early_stopping.is_some().then_some(HeldOut { rows, losses: watched });
     Fitted { trees: sum.trees, factors: sum.factors, baseline, trace: BoostingTrace { losses, held_out } }
 }
 

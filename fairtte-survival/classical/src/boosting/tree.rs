@@ -194,7 +194,9 @@ impl<'a> Fitter<'a> {
             let mut all: Vec<usize> = (0..p).collect();
             for node in 0..self.open.len() {
                 let (drawn, _) = all.partial_shuffle(rng, n_drawn);
-                drawn.iter().for_each(|column| is_drawn[column * self.open.len() + node] = true);
+                for column in drawn.iter() {
+                    is_drawn[column * self.open.len() + node] = true;
+                }
             }
         }
         let of_column = |column: usize| self.walk(column, &is_drawn[column * self.open.len()..][..self.open.len()]);

@@ -1,6 +1,6 @@
 //! The hazards of the scenarios, as functions of treatment a, covariates x and time t.
 //!
-//! Those of the survival benchmark are in its Table 3 (Algorithm 1 and Eq. 2 turn them into times), whose numbers 2 and 3 are
+//! Those of the benchmark are in its Table 3 (Algorithm 1 and Eq. 2 turn them into times), whose numbers 2 and 3 are
 //! printed twice: the first two rows are `constant-1` and `constant-2` here. They are rates: several exceed 1. `gauss`, `piece` and
 //! `log-linear` are ours: the benchmark names `gauss_k` and `piece_k` (k covariates) and gives no formula.
 

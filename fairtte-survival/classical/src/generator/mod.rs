@@ -1,4 +1,5 @@
-//! Cohorts of which the truth is known: Algorithm 1 of the survival benchmark, with hazards of Table 3 and of our own.
+//! Cohorts of which the truth is known: Algorithm 1 of "Benchmarking survival models: treatment effects, bias, and equity" (anonymous,
+//! under review; below *the benchmark*), with hazards of its Table 3 and of our own.
 //!
 //! Of every person, treatment a ~ Bernoulli(alpha(x)), event time t from the hazard h(t given a, x) and censoring time c from its own
 //! hazard, each by inversion of its cumulative hazard, which has a closed form for every hazard here. y = min(t, c), the event is

@@ -30,7 +30,7 @@ pub struct GeneratorSettings {
 }
 
 impl Default for GeneratorSettings {
-    /// Scenario 1 of the survival benchmark with its censoring, 10,000 people with 10 covariates, treated at random, followed for 20
+    /// Scenario 1 of the benchmark with its censoring, 10,000 people with 10 covariates, treated at random, followed for 20
     /// units of time.
     fn default() -> Self {
         Self {
