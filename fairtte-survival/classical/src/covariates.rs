@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::estimator::Column;
 use crate::ClassicalError;
+use crate::estimator::Column;
 
 /// The values of one covariate, `[n]`.
 #[derive(Clone, Debug, PartialEq)]

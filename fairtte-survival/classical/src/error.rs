@@ -196,7 +196,8 @@ impl ClassicalError {
 
     /// The same error about other columns: column k of the error is column `places[k]`.
     pub(crate) fn with_places(self, places: &[usize]) -> Self {
-        let moved = |column: Column| Column { place: places.get(column.place).copied().unwrap_or(column.place), ..column };
+        let moved =
+            |column: Column| Column { place: places.get(column.place).copied().unwrap_or(column.place), ..column };
         self.map_columns(moved)
     }
 

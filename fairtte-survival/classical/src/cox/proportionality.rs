@@ -2,10 +2,9 @@
 //!
 //! The residual of an event is its covariates minus their mean over the samples at risk, weighted by their risks (with Efron's
 //! ties the mean over the steps). The test is the one of scaled residuals, that of R `cox.zph` before survival 3.0 and of
-//! lifelines: with g the transformed time of an event, d events, the residuals s and the covariance V of the coefficients,
-//!
-//! z_j = (sum of (g - mean g) d (V s)_j)^2 / (d V_jj sum of (g - mean g)^2), chi-square with 1 degree of freedom;
-//! for all covariates d u' V u / sum of (g - mean g)^2 with u = sum of (g - mean g) s, chi-square with p degrees of freedom.
+//! lifelines: with g the transformed time of an event, d events, the residuals s, the covariance V of the coefficients, and
+//! u = sum of (g - mean g) s, the statistic of covariate j is `d (V u)[j]^2 / (V[j, j] sum of (g - mean g)^2)`, chi-square
+//! with 1 degree of freedom; that of all covariates is `d u' V u / sum of (g - mean g)^2`, with p degrees of freedom.
 //!
 //! `cox.zph` of survival 3.0 and later is a score test instead, whose numbers differ a little.
 
@@ -103,8 +102,8 @@ impl CoxModel {
         let mut information = super::newton::Concave::derivatives(ordered, &coefficients).information;
         information.diag_mut().map_inplace(|cell| *cell += self.settings.ridge);
         let columns = || (0..self.coefficients.len()).map(crate::Column::new).collect();
-        let mut covariance =
-            inverse(information).map_err(|_| ClassicalError::Separates { columns: columns() }.with_names(&self.names()))?;
+        let mut covariance = inverse(information)
+            .map_err(|_| ClassicalError::Separates { columns: columns() }.with_names(&self.names()))?;
         super::settings::unstandardise(&mut covariance, &prepared.deviation);
         // Ascending in time within a stratum.
         let mut order: Vec<(usize, usize)> = Vec::new();
@@ -162,9 +161,8 @@ impl CoxModel {
             let deviation = (&scaled - scaled.mean().unwrap_or(0.0)).mapv(|value| value.powi(2)).sum();
             CovariateProportionality {
                 name,
-                correlation: (deviation > 0.0).then(|| {
-                    (n_events * moved[place] / (deviation.sqrt() * spread.sqrt())).clamp(-1.0, 1.0)
-                }),
+                correlation: (deviation > 0.0)
+                    .then(|| (n_events * moved[place] / (deviation.sqrt() * spread.sqrt())).clamp(-1.0, 1.0)),
                 test: ChiSquareTest::new(n_events * moved[place].powi(2) / (covariance[[place, place]] * spread), 1),
             }
         };
@@ -175,11 +173,7 @@ impl CoxModel {
 }
 
 /// The transformed times of events, in the order of `times`.
-fn transformed(
-    times: &[f64],
-    samples: &CoxSamples<'_>,
-    transform: TimeTransform,
-) -> Result<Vec<f64>, ClassicalError> {
+fn transformed(times: &[f64], samples: &CoxSamples<'_>, transform: TimeTransform) -> Result<Vec<f64>, ClassicalError> {
     match transform {
         TimeTransform::Identity => Ok(times.to_vec()),
         TimeTransform::Log if times.contains(&0.0) => {

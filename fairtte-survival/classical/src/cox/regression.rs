@@ -8,9 +8,9 @@ use super::model::{CoxBaseline, CoxCoefficient, curves_of, finite};
 use super::ordered::CoxTies;
 use super::samples::{CoxSamples, Layout, deviations};
 use super::settings::CoxSettings;
+use crate::ClassicalError;
 use crate::covariates::{Coding, Covariates};
 use crate::estimator::Column;
-use crate::ClassicalError;
 
 /// A fitted Cox model of named covariates: how age and sex multiply the hazard.
 ///

@@ -136,7 +136,11 @@ fn efron_ties_strata_and_penalties_are_those_of_lifelines_and_scikit_survival() 
     let (values, tied) = (&golden.values, golden.outcomes("tied"));
     let efron = fit(&CoxSettings::default(), &golden.x, &tied);
     assert_recorded(&efron.coefficients, &values["efron"], 1e-10);
-    assert_relative_eq!(efron.log_likelihood, values["efron"]["log-likelihood"].as_f64().unwrap(), max_relative = 1e-12);
+    assert_relative_eq!(
+        efron.log_likelihood,
+        values["efron"]["log-likelihood"].as_f64().unwrap(),
+        max_relative = 1e-12
+    );
     let ratio = efron.likelihood_ratio_test().unwrap();
     assert_relative_eq!(ratio.statistic, values["likelihood-ratio"].as_f64().unwrap(), max_relative = 1e-10);
     assert_eq!(ratio.degrees_of_freedom, 4);
@@ -198,9 +202,12 @@ fn score_residuals_with_ties_follow_their_definition() {
         for (row, found) in ordered.rows.iter().zip(found.rows()) {
             let mut expected = Array1::<f64>::zeros(4);
             let is_tied = |a: usize, b: usize| {
-                outcomes.event()[b] && stratum[a] == stratum[b] && outcomes.time()[a].total_cmp(&outcomes.time()[b]).is_eq()
+                outcomes.event()[b]
+                    && stratum[a] == stratum[b]
+                    && outcomes.time()[a].total_cmp(&outcomes.time()[b]).is_eq()
             };
-            for event in (0..outcomes.n()).filter(|event| outcomes.event()[*event] && stratum[*event] == stratum[*row]) {
+            for event in (0..outcomes.n()).filter(|event| outcomes.event()[*event] && stratum[*event] == stratum[*row])
+            {
                 // Each of d tied events stands for one of the d steps.
                 let d = (0..outcomes.n()).filter(|other| is_tied(event, *other)).count();
                 let k = (0..event).filter(|other| is_tied(event, *other)).count();
@@ -242,7 +249,12 @@ fn gradient_and_information_are_the_slopes_of_the_likelihood() {
                 ordered.derivatives(&moved)
             };
             let (up, down) = (at(1e-5), at(-1e-5));
-            assert_relative_eq!((up.value - down.value) / 2e-5, here.gradient[place], max_relative = 1e-6, epsilon = 1e-6);
+            assert_relative_eq!(
+                (up.value - down.value) / 2e-5,
+                here.gradient[place],
+                max_relative = 1e-6,
+                epsilon = 1e-6
+            );
             let slope = (&up.gradient - &down.gradient) / -2e-5;
             assert_close(slope, &here.information.row(place).to_vec(), 1e-6);
         }
@@ -291,8 +303,13 @@ fn schoenfeld_residuals_and_the_test_of_proportional_hazards_are_those_of_lifeli
     let (plain, scaled) = (matrix(&values["schoenfeld"]), matrix(&values["scaled-schoenfeld"]));
     for (expected, place) in by_row.iter().enumerate() {
         assert_close(found.residuals.row(*place).to_vec(), &plain.row(expected).to_vec(), 1e-8);
-        let without: Vec<f64> =
-            found.scaled.row(*place).iter().zip(&model.coefficients).map(|(scaled, term)| scaled - term.value).collect();
+        let without: Vec<f64> = found
+            .scaled
+            .row(*place)
+            .iter()
+            .zip(&model.coefficients)
+            .map(|(scaled, term)| scaled - term.value)
+            .collect();
         assert_close(without, &scaled.row(expected).to_vec(), 1e-8);
     }
     let transforms = [
@@ -354,8 +371,10 @@ fn every_stratum_has_its_own_baseline_and_a_new_one_is_refused() {
     let baseline = breslow.baselines.iter().find(|baseline| baseline.stratum == [1.0]).unwrap();
     let mut hazard = 0.0;
     for (time, found) in baseline.times.iter().zip(&baseline.cumulative_hazard) {
-        let events = (0..tied.n()).filter(is_in).filter(|row| tied.event()[*row] && (tied.time()[*row] - time).abs() < 1e-9);
-        let at_risk: f64 = (0..tied.n()).filter(is_in).filter(|row| tied.time()[*row] >= *time).map(|row| risk[row]).sum();
+        let events =
+            (0..tied.n()).filter(is_in).filter(|row| tied.event()[*row] && (tied.time()[*row] - time).abs() < 1e-9);
+        let at_risk: f64 =
+            (0..tied.n()).filter(is_in).filter(|row| tied.time()[*row] >= *time).map(|row| risk[row]).sum();
         hazard += events.count() as f64 / at_risk;
         assert_relative_eq!(*found, hazard, max_relative = 1e-12);
     }
@@ -396,7 +415,8 @@ fn what_cannot_be_fitted_is_refused_by_name_and_a_penalty_lifts_it() {
     );
     // Neither of two columns separates alone: their difference is the order of the events.
     let noise: Array1<f64> = (0..tied.n()).map(|row| (row as f64 * 1.3).sin() * 3.0).collect();
-    let early: Array1<f64> = tied.time().iter().zip(tied.event()).map(|(t, e)| -t - 0.4 * f64::from(u8::from(!e))).collect();
+    let early: Array1<f64> =
+        tied.time().iter().zip(tied.event()).map(|(t, e)| -t - 0.4 * f64::from(u8::from(!e))).collect();
     let together = concatenate![Axis(1), (&noise + &early).insert_axis(Axis(1)), noise.clone().insert_axis(Axis(1))];
     let message = refuse(&together, &plain);
     assert!(message.starts_with("covariates 0, 1 together separate the events from the other samples"), "{message}");

@@ -2,7 +2,7 @@
 //!
 //! For every lambda of a descending path the coefficients b of standardised covariates minimise
 //!
-//! -l(b) / n + lambda (r |b|_1 + (1 - r) / 2 |b|_2^2)
+//! `-l(b) / n + lambda (r sum of |b| + (1 - r) / 2 sum of b^2)`
 //!
 //! with the log partial likelihood l of n samples and r = `l1-ratio` (Simon, Friedman, Hastie & Tibshirani 2011,
 //! doi:10.18637/jss.v039.i05), which is the criterion of scikit-survival's `CoxnetSurvivalAnalysis` on columns of standard
@@ -18,8 +18,8 @@ use fairtte_metrics::Outcomes;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-use self::cross_validation::cross_validate;
 pub use self::cross_validation::LambdaValidation;
+use self::cross_validation::cross_validate;
 pub use self::model::CoxElasticNetModel;
 use self::path::{Penalty, largest_lambda, path};
 use super::model::{CoxBaseline, CoxCoefficient};
@@ -127,7 +127,8 @@ impl CoxElasticNetSettings {
             LambdaChoice::Fixed(_) => (None, lambdas.len() - 1),
             choice => {
                 let found = cross_validate(samples, self, &lambdas)?;
-                let chosen = if choice == LambdaChoice::LowestDeviance { found.lowest } else { found.one_standard_error };
+                let chosen =
+                    if choice == LambdaChoice::LowestDeviance { found.lowest } else { found.one_standard_error };
                 (Some(found), chosen)
             }
         };

@@ -23,11 +23,7 @@ fn coefficients_errors_and_likelihoods_are_those_of_lifelines_on_split_rows() {
         let samples = CoxSamples::new(&golden.x, &outcomes).named(&golden.names);
         let model = settings.fit_samples(&samples).unwrap();
         assert_recorded(&model.coefficients, expected, 1e-8);
-        assert_relative_eq!(
-            model.log_likelihood,
-            expected["log-likelihood"].as_f64().unwrap(),
-            max_relative = 1e-11
-        );
+        assert_relative_eq!(model.log_likelihood, expected["log-likelihood"].as_f64().unwrap(), max_relative = 1e-11);
         model
     };
     check(&of(TimeFunction::Identity), "tied", &recorded["identity"]);
@@ -136,7 +132,8 @@ fn a_hazard_ratio_that_changes_is_found_with_its_errors() {
     let x = Array2::from_shape_fn((n, 1), |(row, _)| f64::from(u8::from(row % 2 == 0)));
     let time = |row: usize| {
         let hazard = -(1.0 - ((row / 2) as f64 + 0.5) / (n / 2) as f64).ln();
-        let (early, late) = if row.is_multiple_of(2) { (1.5_f64.exp() * 0.3, (-0.5_f64).exp() * 0.3) } else { (0.3, 0.3) };
+        let (early, late) =
+            if row.is_multiple_of(2) { (1.5_f64.exp() * 0.3, (-0.5_f64).exp() * 0.3) } else { (0.3, 0.3) };
         if hazard < early { hazard / early } else { 1.0 + (hazard - early) / late }
     };
     let times: Vec<f64> = (0..n).map(time).collect();
