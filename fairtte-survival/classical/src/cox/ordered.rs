@@ -14,6 +14,7 @@ use super::newton::{Concave, Derivatives};
 
 /// The approximation for events at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CoxTies {
     /// As if tied events happened in every order (default).

@@ -14,6 +14,7 @@ use crate::{ClassicalError, SurvivalEstimator};
 
 /// Which standard errors a Cox model has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CoxErrors {
     /// From the inverse information, which is right if the model is (default).
@@ -26,6 +27,7 @@ pub enum CoxErrors {
 
 /// Settings of a Cox regression.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxSettings {
     /// How events at the same time are counted.

@@ -29,6 +29,7 @@ use crate::{ClassicalError, SurvivalEstimator};
 
 /// Which lambda of the path predicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LambdaChoice {
     /// The one with the lowest cross-validated deviance (default).
@@ -42,6 +43,7 @@ pub enum LambdaChoice {
 
 /// Settings of a Cox regression with an elastic net.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxElasticNetSettings {
     /// How events at the same time are counted.

@@ -24,6 +24,7 @@ use crate::{ClassicalError, SurvivalEstimator};
 
 /// The function of time that multiplies a covariate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeFunction {
     /// t: the log hazard ratio is a straight line in time.
@@ -68,6 +69,7 @@ impl TimeFunction {
 
 /// Settings of a Cox regression with time-varying coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxTimeVaryingSettings {
     /// How coefficients change with time.
