@@ -23,6 +23,7 @@
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`sensitivity`]: mod@sensitivity
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -53,6 +54,7 @@ mod risk;
 pub mod scores;
 pub mod seeds;
 pub mod selection;
+pub mod sensitivity;
 pub mod statistics;
 mod value_or_reason;
 
