@@ -537,6 +537,24 @@ pub enum MetricError {
         /// The names there are.
         known: String,
     },
+    /// An attribute does not have the level that a setting names.
+    #[error("attribute \"{attribute}\" has no level \"{level}\", expected one of: {known}")]
+    UnknownLevel {
+        /// Name of the attribute.
+        attribute: String,
+        /// The level asked for.
+        level: String,
+        /// The levels there are.
+        known: String,
+    },
+    /// A time is not before the end of follow-up.
+    #[error("time {time} is not before {end}, the administrative end of follow-up")]
+    NotBeforeEnd {
+        /// The time asked for.
+        time: f64,
+        /// The end.
+        end: f64,
+    },
     /// Too few bootstrap replicates define the value.
     #[error("{n_defined} of {n_replicates} bootstrap replicates define the value, too few for an interval")]
     NoDefinedReplicate {
