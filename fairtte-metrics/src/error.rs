@@ -328,6 +328,12 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
+    /// A model of the time after censoring cannot be fitted.
+    #[error("the model that imputes times after censoring cannot be fitted: {reason}")]
+    ImputationModel {
+        /// Why.
+        reason: &'static str,
+    },
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {
