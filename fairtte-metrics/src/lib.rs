@@ -17,9 +17,11 @@
 //! [`scores`]: scores
 //! [`calibration`]: calibration
 //! [`decision`]: decision
+//! [`effects`]: effects
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
@@ -33,8 +35,10 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
+pub mod effects;
 mod error;
 pub mod estimators;
 pub mod evaluation;

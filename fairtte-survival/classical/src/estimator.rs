@@ -89,7 +89,11 @@ pub(crate) fn linear_predictor(
     covariates.rows().into_iter().enumerate().map(of_row).collect()
 }
 
-fn check_finite(covariates: &Array2<f64>) -> Result<(), ClassicalError> {
+/// Checks that all values are finite.
+///
+/// # Errors
+/// [`ClassicalError::NotFinite`].
+pub(crate) fn check_finite(covariates: &Array2<f64>) -> Result<(), ClassicalError> {
     match covariates.indexed_iter().find(|(_, value)| !value.is_finite()) {
         Some(((row, column), value)) => {
             Err(ClassicalError::NotFinite { row, column: Column::new(column), value: *value })

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The distribution of time, by that of its logarithm: log T = mu + x b + sigma W.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AftDistribution {
     /// W has the smallest-extreme-value distribution, P(W > z) = exp(-exp(z)); with sigma = 1 the times are exponential. Also a

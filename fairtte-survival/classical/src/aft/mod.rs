@@ -21,6 +21,7 @@ use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
 /// Settings of an accelerated failure time model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AftSettings {
     /// The distribution of time.

@@ -8,6 +8,7 @@ use crate::ClassicalError;
 
 /// Where the cut points of a discrete time scale are placed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CutPointRule {
     /// At these times, ascending from above 0: the ends of the intervals, the first of which begins at 0.

@@ -21,6 +21,7 @@ use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
 /// How the effect of covariates on the log odds of the hazard depends on the interval j = 1, 2, ..
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeEffects {
     /// Not: x b (default).
@@ -45,6 +46,7 @@ impl TimeEffects {
 
 /// Whether a sample that is censored within an interval was at risk in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CensoredInterval {
     /// No: it counts in the intervals that it completed (default).
@@ -56,6 +58,7 @@ pub enum CensoredInterval {
 
 /// A penalty of squares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Ridge {
     /// Inverse strength, above 0, as `C` of scikit-learn's `LogisticRegression`: what is minimised is c times the sum of the
@@ -78,6 +81,7 @@ impl Default for Ridge {
 
 /// Whether coefficients are shrunk towards 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HazardPenalty {
     /// No: the maximum of the likelihood, with standard errors.
@@ -95,6 +99,7 @@ impl Default for HazardPenalty {
 
 /// Settings of a logistic hazard model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LogisticHazardSettings {
     /// Where the intervals end.
