@@ -278,7 +278,8 @@ pub(crate) mod tests {
         let names: Vec<String> = table.names().into_iter().map(str::to_owned).collect();
         let shown = format!("{}/", folder.path().display());
         let grid: Vec<f64> = names.iter().map(|name| time_of(name).unwrap()).collect();
-        read_survival(&table, &samples, &names, &grid, Curves::Survival(rising)).map_err(|error| error.to_string().replace(&shown, ""))
+        read_survival(&table, &samples, &names, &grid, Curves::Survival(rising))
+            .map_err(|error| error.to_string().replace(&shown, ""))
     }
 
     #[test]

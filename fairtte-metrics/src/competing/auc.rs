@@ -210,7 +210,14 @@ mod tests {
                 };
                 let weight = weight * early(case);
                 total += weight;
-                score += weight * if risk(case) > risk(control) { 1.0 } else if risk(case) < risk(control) { 0.0 } else { 0.5 };
+                score += weight
+                    * if risk(case) > risk(control) {
+                        1.0
+                    } else if risk(case) < risk(control) {
+                        0.0
+                    } else {
+                        0.5
+                    };
             }
         }
         (total > 0.0).then(|| score / total)

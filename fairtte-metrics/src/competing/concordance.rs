@@ -304,7 +304,14 @@ mod tests {
                     continue;
                 };
                 total += weight;
-                score += weight * if risk[i] > risk[j] { 1.0 } else if risk[i] < risk[j] { 0.0 } else { 0.5 };
+                score += weight
+                    * if risk[i] > risk[j] {
+                        1.0
+                    } else if risk[i] < risk[j] {
+                        0.0
+                    } else {
+                        0.5
+                    };
             }
         }
         (total > 0.0).then(|| (score / total, pairs[0], pairs[1]))

@@ -39,6 +39,62 @@ pub enum ClassicalError {
     /// Nothing can be learnt.
     #[error("no sample has an event, expected at least one")]
     NoEvents,
+    /// The model is of the logarithm of time.
+    #[error("time of row {row} is 0, expected a time above 0: the model is of the logarithm of time")]
+    TimeZero {
+        /// Row, counted from 0.
+        row: usize,
+    },
+    /// Squares of the values leave the range of the arithmetic.
+    #[error(
+        "covariate {column} has the standard deviation {deviation:e}, expected between 1e-100 and 1e100: change its unit"
+    )]
+    Spread {
+        /// The covariate.
+        column: Column,
+        /// The standard deviation found.
+        deviation: f64,
+    },
+    /// The scale of a parametric model shrinks to 0.
+    #[error(
+        "the times of the events follow the covariates exactly, so that the likelihood has no maximum: expected more events \
+         than coefficients, and times that vary beside the covariates"
+    )]
+    ExactTimes,
+    /// The cut points of a discrete time scale are not such.
+    #[error("cut point {index} is {time}, expected finite times that ascend from above 0")]
+    CutPoints {
+        /// Place, counted from 0.
+        index: usize,
+        /// The time found.
+        time: f64,
+    },
+    /// Every event is after the last cut point.
+    #[error("no sample has an event by {last}, the last cut point, expected at least one")]
+    NoEventByLastCut {
+        /// The last cut point.
+        last: f64,
+    },
+    /// No interval says anything about covariates.
+    #[error(
+        "in every interval with events all samples at risk have one, expected an interval in which some have an event and \
+         others do not"
+    )]
+    NoMixedInterval,
+    /// An iteration has not ended.
+    #[error("the maximum of the likelihood is not found after {steps} steps of Newton's method")]
+    NotFound {
+        /// Steps.
+        steps: usize,
+    },
+    /// A prediction leaves the range of the arithmetic.
+    #[error("the linear predictor of row {row} is {value}, expected a finite number: its covariates are too large")]
+    Predictor {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
     /// A value is missing or infinite.
     #[error("covariate {column} of row {row} is {value}, expected a finite number")]
     NotFinite {
@@ -227,6 +283,7 @@ impl ClassicalError {
             Self::NotFinite { row, column, value } => Self::NotFinite { row, column: map(column), value },
             Self::Constant { column, n } => Self::Constant { column: map(column), n },
             Self::TooLarge { column } => Self::TooLarge { column: map(column) },
+            Self::Spread { column, deviation } => Self::Spread { column: map(column), deviation },
             Self::NotAtRisk { column } => Self::NotAtRisk { column: map(column) },
             Self::Collinear { column, others } => {
                 Self::Collinear { column: map(column), others: others.into_iter().map(&map).collect() }

@@ -73,6 +73,22 @@ pub(crate) fn check_samples(covariates: &Array2<f64>, outcomes: &Outcomes) -> Re
     check_finite(covariates)
 }
 
+/// `intercept` plus the products of `coefficients` and covariates, `[n]`.
+///
+/// # Errors
+/// [`ClassicalError::Predictor`] where the sum is not finite.
+pub(crate) fn linear_predictor(
+    covariates: &Array2<f64>,
+    intercept: f64,
+    coefficients: &[f64],
+) -> Result<Vec<f64>, ClassicalError> {
+    let of_row = |(row, x): (usize, ndarray::ArrayView1<'_, f64>)| {
+        let value = intercept + x.iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>();
+        if value.is_finite() { Ok(value) } else { Err(ClassicalError::Predictor { row, value }) }
+    };
+    covariates.rows().into_iter().enumerate().map(of_row).collect()
+}
+
 /// Checks that all values are finite.
 ///
 /// # Errors

@@ -5,9 +5,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings, CoxModel, CoxSamples, CoxSettings,
-    CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox, RandomSurvivalForest,
-    SurvivalEstimator, SurvivalModel,
+    AcceleratedFailureTime, AftSettings, BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings,
+    CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox,
+    HazardPenalty, LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
 };
 
 /// Defines [`Estimator`] and [`FittedEstimator`] with a variant per line: name in files, settings, model, what it is.
@@ -49,7 +49,7 @@ macro_rules! estimators {
             /// What the columns of the covariates must be.
             pub fn columns(&self) -> Columns {
                 match self {
-                    $(Self::$variant(_) => $columns,)+
+                    $(Self::$variant(settings) => { let columns: fn(&$settings) -> Columns = $columns; columns(settings) })+
                 }
             }
         }
@@ -112,16 +112,28 @@ pub enum Columns {
     Independent,
 }
 
+/// Without a penalty the levels of a category and the intercept of every interval say the same.
+fn logistic_columns(settings: &LogisticHazardSettings) -> Columns {
+    match settings.penalty {
+        HazardPenalty::L2(_) => Columns::Any,
+        HazardPenalty::None => Columns::Independent,
+    }
+}
+
 estimators! {
-    Cox("cox", CoxSettings, CoxModel, Columns::Independent):
+    Cox("cox", CoxSettings, CoxModel, |_| Columns::Independent):
         "Cox regression: covariates multiply the hazard (Cox 1972), Efron's or Breslow's ties, ridge penalty, strata";
-    CoxElasticNet("cox-elastic-net", CoxElasticNetSettings, CoxElasticNetModel, Columns::Any):
+    CoxElasticNet("cox-elastic-net", CoxElasticNetSettings, CoxElasticNetModel, |_| Columns::Any):
         "Cox regression with an elastic net, whose strength is chosen by cross-validation (Simon et al. 2011)";
-    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, Columns::Independent):
+    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, |_| Columns::Independent):
         "Cox regression with coefficients that change with time (Therneau & Grambsch 2000)";
-    Forest("forest", ForestSettings, RandomSurvivalForest, Columns::Any):
+    LogisticHazard("logistic-hazard", LogisticHazardSettings, LogisticHazard, logistic_columns):
+        "logistic hazard: a logistic regression of the event in every interval of time (Brown 1975), ridge penalty";
+    Aft("aft", AftSettings, AcceleratedFailureTime, |_| Columns::Independent):
+        "accelerated failure time: Weibull, log-normal or log-logistic times by maximum likelihood (Kalbfleisch & Prentice 2002)";
+    Forest("forest", ForestSettings, RandomSurvivalForest, |_| Columns::Any):
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
-    Boosting("boosting", BoostingSettings, GradientBoostedCox, Columns::Any):
+    Boosting("boosting", BoostingSettings, GradientBoostedCox, |_| Columns::Any):
         "gradient-boosted Cox regression: trees fitted to the gradient of the partial likelihood (Ridgeway 1999)";
 }
 
@@ -132,6 +144,8 @@ impl Estimator {
             "cox" => Self::Cox(CoxSettings::default()),
             "cox-elastic-net" => Self::CoxElasticNet(CoxElasticNetSettings::default()),
             "cox-time-varying" => Self::CoxTimeVarying(CoxTimeVaryingSettings::default()),
+            "logistic-hazard" => Self::LogisticHazard(LogisticHazardSettings::default()),
+            "aft" => Self::Aft(AftSettings::default()),
             "forest" => Self::Forest(ForestSettings::default()),
             "boosting" => Self::Boosting(BoostingSettings::default()),
             _ => return None,
@@ -146,7 +160,7 @@ impl Estimator {
             Self::CoxElasticNet(settings) => &mut settings.seed,
             Self::Forest(settings) => &mut settings.seed,
             Self::Boosting(settings) => &mut settings.seed,
-            Self::Cox(_) | Self::CoxTimeVarying(_) => return self,
+            Self::Cox(_) | Self::CoxTimeVarying(_) | Self::LogisticHazard(_) | Self::Aft(_) => return self,
         };
         *own = own.wrapping_add(seed);
         self

@@ -6,9 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
-use fairtte_data::predictions::{
-    CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table,
-};
+use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table};
 use fairtte_data::{AttributeConfig, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{
@@ -45,7 +43,8 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
     if names.is_some() && arguments.cause.is_some() {
-        let message = "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
+        let message =
+            "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
         return Err(CliError::setting("--cause", message, None));
     }
     if names.is_some() && !arguments.scores.baseline.is_empty() {
@@ -191,7 +190,8 @@ fn with_cohort(
     }
     notes.extend(own_table::notes_on_groups(&groups));
     let all_groups = with_pairs(&groups, arguments.intersections)?;
-    let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?.of_cause(arguments.cause);
+    let scored =
+        Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?.of_cause(arguments.cause);
     let report = scored.evaluate_outside(settings)?;
     let asked = baseline::named(&arguments.scores.baseline)?;
     let baseline = match asked[..] {
@@ -205,7 +205,10 @@ fn with_cohort(
     let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let input = Input {
         has_subjects: true,
-        censoring: about_censoring(&cohort.outcomes_of_any_cause(&fitted_on)?, if split.is_some() { "train" } else { "evaluated" }),
+        censoring: about_censoring(
+            &cohort.outcomes_of_any_cause(&fitted_on)?,
+            if split.is_some() { "train" } else { "evaluated" },
+        ),
         repair: repair_name(arguments),
         repairs,
         ignored_columns: Vec::new(),

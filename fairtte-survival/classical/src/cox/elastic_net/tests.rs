@@ -154,11 +154,11 @@ fn more_covariates_than_samples_and_collinear_ones_have_a_path_and_noise_is_left
     let golden = golden();
     let tied = golden.outcomes("tied");
     let noise =
-        Array2::from_shape_fn((90, 120), |(row, column)| ((row * (column + 3)) as f64 * 0.77 + column as f64).sin());
+        Array2::from_shape_fn((90, 100), |(row, column)| ((row * (column + 3)) as f64 * 0.77 + column as f64).sin());
     let x = concatenate![ndarray::Axis(1), golden.x, golden.x, noise];
     let settings = CoxElasticNetSettings {
         l1_ratio: 0.9,
-        lambdas: 20,
+        lambdas: 10,
         choice: LambdaChoice::LowestDeviance,
         folds: 5,
         ..CoxElasticNetSettings::default()
