@@ -7,6 +7,8 @@
 //!
 //! Two samples of subjects: [`standardised_difference_of_means`] and its relatives, which say how far apart they are and do
 //! not grow with their size, as a p value does.
+//!
+//! A trend: [`linear_fit`], and [`spearman`] with [`spearman_p_value`].
 
 mod adjustment;
 mod cliques;
@@ -16,6 +18,7 @@ mod pairwise;
 mod rank_correlation;
 mod rank_table;
 mod ranks;
+mod regression;
 mod signed_rank;
 mod signed_rank_distribution;
 mod signed_rank_settings;
@@ -30,6 +33,7 @@ pub use nemenyi::{RangeQuantile, critical_difference, nemenyi};
 pub use pairwise::{adjust_pairwise, pairwise_wilcoxon};
 pub use rank_correlation::spearman;
 pub use rank_table::RankTable;
+pub use regression::{LinearFit, linear_fit, spearman_p_value};
 pub use signed_rank::{SignedRankTest, wilcoxon_of_differences, wilcoxon_signed_rank};
 pub use signed_rank_distribution::MAX_EXACT_DIFFERENCES;
 pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod biasing;
 mod error;
 mod estimator;
 mod forest;
