@@ -16,6 +16,17 @@ pub enum ClassicalError {
         /// Samples.
         expected: usize,
     },
+    /// Outcomes are of other samples than a prediction.
+    #[error("outcomes of {found} samples, expected those of {expected}")]
+    OutcomesOf {
+        /// Outcomes.
+        found: usize,
+        /// Samples that are predicted.
+        expected: usize,
+    },
+    /// No tree was grown without a sample that could test it.
+    #[error("no out-of-bag samples, expected a sampling that leaves some out and more than one tree")]
+    NoneOutOfBag,
     /// There are no columns.
     #[error("no covariates, expected at least one")]
     NoCovariates,

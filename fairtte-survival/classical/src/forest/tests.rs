@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::tree::TreeNode;
 use super::*;
+use crate::ColumnsPerSplit;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,8 +43,9 @@ fn golden() -> (Golden, Array2<f64>, Outcomes) {
 fn single(of: &GoldenTree) -> ForestSettings {
     ForestSettings {
         trees: 1,
-        columns_per_split: usize::MAX,
-        cuts_per_column: None,
+        columns_per_split: ColumnsPerSplit::All,
+        constant_columns: ConstantColumns::Replaced,
+        cuts_per_column: 0,
         min_samples_split: of.min_samples_split,
         min_samples_leaf: of.min_samples_leaf,
         min_events_leaf: 0,
@@ -109,12 +111,13 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
     let mut seen = 0;
     for row in 0..outcomes.n() {
         let drawn = |tree: usize| {
-            let mut rng = stream(settings.seed, "classical/forest", &[tree as u64]);
-            draw(outcomes.n(), settings.sampling, &mut rng)
+            let mut drawn = Vec::new();
+            draw(outcomes.n(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
+            drawn
         };
         let risks: Vec<f64> = (0..3)
             .filter(|tree| drawn(*tree)[row] == 0)
-            .map(|tree| forest.trees[tree].leaf(|column| x[[row, column]]).1)
+            .map(|tree| forest.trees[tree].leaf(|column| x[[row, column]]).mortality)
             .collect();
         assert_eq!(out_of_bag.n_trees[row] as usize, risks.len());
         let mean = (!risks.is_empty()).then(|| risks.iter().sum::<f64>() / risks.len() as f64);
