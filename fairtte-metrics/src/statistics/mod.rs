@@ -15,6 +15,7 @@ mod cliques;
 mod friedman;
 mod nemenyi;
 mod pairwise;
+mod proportion;
 mod rank_correlation;
 mod rank_table;
 mod ranks;
@@ -31,6 +32,7 @@ pub use cliques::{CliqueRule, cliques, p_value_cliques};
 pub use friedman::{FriedmanTest, ImanDavenportTest, RankTies, friedman, iman_davenport};
 pub use nemenyi::{RangeQuantile, critical_difference, nemenyi};
 pub use pairwise::{adjust_pairwise, pairwise_wilcoxon};
+pub use proportion::wilson_interval;
 pub use rank_correlation::spearman;
 pub use rank_table::RankTable;
 pub use regression::{LinearFit, linear_fit, spearman_p_value};
@@ -42,6 +44,7 @@ pub use standardised_difference::{
 };
 
 use crate::MetricError;
+use crate::normal::normal_quantile;
 
 /// A significance level that every function here can work with.
 fn check_alpha(alpha: f64) -> Result<(), MetricError> {
@@ -50,4 +53,9 @@ fn check_alpha(alpha: f64) -> Result<(), MetricError> {
     }
     let expected = "a significance level in [1e-100, 1)";
     Err(MetricError::InvalidSetting { setting: "alpha", value: alpha.to_string(), expected })
+}
+
+/// How many standard errors an interval of `level` in (0, 1) reaches to each side.
+fn normal_interval_quantile(level: f64) -> f64 {
+    normal_quantile(0.5 + level / 2.0)
 }
