@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
-use fairtte_data::features::{FeatureMatrix, TabularFeatures, leak_warnings};
+use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
 use fairtte_data::loader::Intensity;
 use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
 use fairtte_data::split::{SplitRecord, check_identical_files};
@@ -16,7 +16,7 @@ use fairtte_metrics::{GroupId, Groups};
 
 use crate::progress::{Files, say};
 use crate::run_folder::{InputRecord, OpenRun, RunFolder, write_json};
-use crate::{CliError, RunFile};
+use crate::{CliError, RunFile, design};
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {
@@ -91,11 +91,8 @@ impl Prepared {
     }
 
     /// The number of rows that each step kept and excluded.
-    pub(crate) fn flow(&self) -> Vec<FlowStep> {
-        match self.inputs {
-            Inputs::Images(_) => self.exclusions.flow(),
-            Inputs::Features { .. } => self.exclusions.flow_of_tables(),
-        }
+    pub(crate) fn flow(&self, run: &RunFile) -> Vec<FlowStep> {
+        if run.is_tabular() { self.exclusions.flow_of_tables() } else { self.exclusions.flow() }
     }
 
     /// The samples as used for training.
@@ -132,6 +129,11 @@ impl Prepared {
             loader = loader.with_augmentation(augmentation)?;
         }
         Ok((loader, Some(intensity)))
+    }
+
+    /// The rows whose inputs these training rows have: of a shift that permutes, those of others.
+    pub(crate) fn inputs_of(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().map(|row| self.shifted_rows.giver(*row).unwrap_or(*row)).collect()
     }
 
     fn with_shifted_inputs<'a>(&self, loader: Loader<'a>) -> Result<Loader<'a>, CliError> {
@@ -180,7 +182,13 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     let training_groups =
         training_groups.map(|groups| trained_levels(&groups, trained.rows(Part::Train))).transpose()?;
     let inputs = match store {
-        Some(store) => Inputs::Images(store),
+        Some(store) if run.estimator.is_none() => Inputs::Images(store),
+        // The same samples as of a network: those whose images can be decoded.
+        Some(_) => {
+            let table = design::covariates(&run.covariates(), &cohort, &attributes)?;
+            let encodings = design::encode_covariates(&table, trained.rows(Part::Train))?;
+            encoded(&table, encodings)?
+        }
         None => features(run, &cohort, &trained)?,
     };
     let fingerprint = inputs.fingerprint();
@@ -368,11 +376,14 @@ fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<Inputs, Cli
     for warning in leak_warnings(&fitted, &table, cohort, train)? {
         say(format!("warning: {warning}"));
     }
-    let matrix = fitted.encode(&table)?;
-    for unknown in matrix.unknown() {
-        say(format!("note: {unknown}"));
-    }
-    Ok(Inputs::Features { matrix, encodings: fitted })
+    encoded(&table, fitted)
+}
+
+/// The features of a table by these encodings.
+fn encoded(table: &FeatureTable, encodings: TabularFeatures) -> Result<Inputs, CliError> {
+    let matrix = encodings.encode(table)?;
+    matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+    Ok(Inputs::Features { matrix, encodings })
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

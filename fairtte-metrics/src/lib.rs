@@ -17,12 +17,16 @@
 //! [`scores`]: scores
 //! [`calibration`]: calibration
 //! [`decision`]: decision
+//! [`effects`]: effects
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`linear_algebra`]: linear_algebra
+//! [`sensitivity`]: mod@sensitivity
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -32,8 +36,10 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
+pub mod effects;
 mod error;
 pub mod estimators;
 pub mod evaluation;
@@ -41,7 +47,7 @@ pub mod fairness;
 mod finite;
 mod folds;
 mod ids;
-mod linear_algebra;
+pub mod linear_algebra;
 mod names;
 mod normal;
 mod outcomes;
@@ -53,6 +59,7 @@ mod risk;
 pub mod scores;
 pub mod seeds;
 pub mod selection;
+pub mod sensitivity;
 pub mod statistics;
 mod value_or_reason;
 

@@ -65,6 +65,19 @@ fn harrells_c_notices_permuted_covariates_and_every_file_is_written() {
 }
 
 #[test]
+fn cox_takes_the_place_of_the_forest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = table(folder.path(), "people.csv", 311);
+    let shares = ["--estimator", "cox", "--repeats", "2", "--shares", "0,0.45,0.9", "--measures", "harrell-c"];
+    let found = biasing(&[&path], &[&shares[..], &["--methods", "permutation"]].concat());
+    // One column per level but one.
+    assert_eq!(found["tables"][0]["n-columns"], 4);
+    let c = &found["analysis"]["measures"][0];
+    assert_eq!(c["shares"][0]["n-undefined"], 0);
+    assert!(c["of-means"]["line"]["slope"].as_f64().unwrap() > 0.2, "{c}");
+}
+
+#[test]
 fn an_interrupted_experiment_is_continued_and_gives_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let path = table(folder.path(), "people.csv", 211);
@@ -104,6 +117,8 @@ fn what_cannot_be_used_is_named() {
     refused(&["--exclude", "x,noise,ward"], CONFIG, "a choice that leaves no feature");
     refused(&["--time", "tim"], DATA, "nearest is \"time\"");
     refused(&[&path], CONFIG, "\"people\" is the name of two tables");
+    refused(&["--estimator", "coxx"], CONFIG, "expected one of cox, ");
+    refused(&["--estimator", "cox", "--trees", "3"], CONFIG, "--trees: it is about a forest, but --estimator is cox");
     refused(&["--methods", "blur"], 2, "expected one of permutation");
     let none = folder.path().join("none.csv");
     std::fs::write(&none, "time,event,x\n1,0,1\n2,0,2\n3,0,4\n").unwrap();

@@ -52,9 +52,12 @@ pub struct BiasingExperiment {
     /// Repeats of every share
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub repeats: usize,
-    /// Settings of the forest: those of randomForestSRC, which the paper used, of ranger, or of scikit-survival
-    #[arg(long, value_enum, default_value_t)]
-    pub preset: ForestPreset,
+    /// Estimator that is cross-validated (`fairtte list estimators`), with its default settings
+    #[arg(long, value_name = "NAME", default_value = "forest")]
+    pub estimator: String,
+    /// Settings of the forest: those of randomForestSRC (the paper's; if not given), of ranger, or of scikit-survival
+    #[arg(long, value_enum)]
+    pub preset: Option<ForestPreset>,
     /// Trees of a forest, in place of those of the preset
     #[arg(long, value_name = "N")]
     pub trees: Option<usize>,

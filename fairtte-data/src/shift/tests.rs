@@ -15,6 +15,7 @@ fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
         image: format!("s{i}.png").into(),
         time: i as f64 + 1.0,
         event: !i.is_multiple_of(4),
+        competing: None,
         source_row: i + 2,
     };
     let cohort = Cohort {

@@ -9,10 +9,14 @@ use crate::estimators::kaplan_meier::check_level;
 use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
+use crate::sensitivity::SensitivitySettings;
 use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
 const MOST_OVER_TIME: usize = 1000;
+/// What is asked for where one of several causes is evaluated.
+const CAUSE_METRICS: [&str; 6] =
+    ["cause-c", "cause-c-td", "cause-auc-td", "cause-ibs", "cause-ici", "cause-observed-expected"];
 const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
@@ -46,7 +50,8 @@ pub struct EvaluationSettings {
     /// The evaluation times end at this quantile of the evaluated event times, in (0, 1]. Default 0.9.
     pub upper_quantile: f64,
     /// The metrics, by name (`fairtte list metrics`); those about one time as `name@365` or, at the horizon, as `name`.
-    /// Default: `c-td`, `c-td-half`, `auc-td`, `ibs`, `d-calibration`, `ici`, `observed-expected`.
+    /// Default: `c-td`, `c-td-half`, `auc-td`, `ibs`, `d-calibration`, `ici`, `observed-expected`; of one of several causes
+    /// `cause-c`, `cause-c-td`, `cause-auc-td`, `cause-ibs`, `cause-ici`, `cause-observed-expected`.
     pub metrics: Vec<String>,
     /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +75,10 @@ pub struct EvaluationSettings {
     /// Evaluation times, ascending, in place of the three settings above. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
+    /// How sensitive metrics and gaps are to informative censoring, by
+    /// [`sensitivity`](crate::sensitivity::sensitivity) beside the evaluation. Default: not analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<SensitivitySettings>,
 }
 
 impl Default for EvaluationSettings {
@@ -94,6 +103,7 @@ impl Default for EvaluationSettings {
             min_events: 10,
             reference: BTreeMap::new(),
             times: None,
+            sensitivity: None,
         }
     }
 }
@@ -148,11 +158,25 @@ impl EvaluationSettings {
             return invalid("thresholds", self.thresholds[k].to_string(), "each threshold once");
         }
         self.requested_metrics()?;
+        self.sensitivity.as_ref().map_or(Ok(()), SensitivitySettings::validate)?;
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
     }
 
     /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
     /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
+    ///
+    /// The same settings for the evaluation of one of several causes: in place of the default metrics those of a cause.
+    #[must_use]
+    pub fn of_cause(&self) -> Self {
+        let metrics = if self.metrics == DEFAULT_METRICS {
+            CAUSE_METRICS.map(str::to_owned).to_vec()
+        } else {
+            self.metrics.clone()
+        };
+        Self { metrics, ..self.clone() }
+    }
+
+    /// The metrics named here, for each of the thresholds where it needs one.
     ///
     /// # Errors
     /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, for one that is named twice, or for

@@ -27,6 +27,8 @@ mod standardised_difference;
 mod studentized_range;
 mod tails;
 
+pub use crate::chi_square::chi_square_upper_tail;
+pub use crate::normal::normal_quantile;
 pub use adjustment::{Adjustment, adjust_p_values};
 pub use cliques::{CliqueRule, cliques, p_value_cliques};
 pub use friedman::{FriedmanTest, ImanDavenportTest, RankTies, friedman, iman_davenport};
@@ -42,6 +44,7 @@ pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, Si
 pub use standardised_difference::{
     standardised_difference_of_levels, standardised_difference_of_means, standardised_difference_of_shares,
 };
+pub use tails::normal_upper;
 
 use crate::MetricError;
 use crate::normal::normal_quantile;

@@ -55,6 +55,22 @@ impl<'de> Deserialize<'de> for ColumnsPerSplit {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ColumnsPerSplit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ColumnsPerSplit".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let words = WORDS.map(|(word, _)| word);
+        schemars::json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "enum": words }] })
+    }
+}
+
 struct Reader;
 
 impl Visitor<'_> for Reader {

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fairtte_classical::biasing::{
     Analysis, BiasingSettings, BiasingTable, Cell, CellResult, Measure, analyse, cells, run_cell,
 };
-use fairtte_classical::{ClassicalError, ForestSettings, Preset};
+use fairtte_classical::{ClassicalError, Estimator, ForestSettings, Preset, SurvivalEstimator as _};
 use fairtte_data::adapters::{Tabular, TabularConfig};
 use fairtte_data::features::{TabularFeatures, leak_warnings};
 use fairtte_data::{Adapter as _, build_cohort};
-use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +20,7 @@ use super::super::{print, print_json, use_threads};
 use super::write_page;
 use crate::CliError;
 use crate::args::BiasingExperiment;
+use crate::design;
 use crate::plural::counted;
 use crate::progress::{Files, say};
 use crate::report::experiment::biasing::{page, rows};
@@ -36,7 +36,7 @@ const SETTINGS: &str = "settings.json";
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Record {
     settings: BiasingSettings,
-    forest: ForestSettings,
+    estimator: Estimator,
     /// By name of a table, the hash of its content and of how it was read.
     tables: BTreeMap<String, String>,
 }
@@ -52,7 +52,7 @@ struct Read {
 #[serde(rename_all = "kebab-case")]
 struct Found<'a> {
     settings: &'a BiasingSettings,
-    forest: &'a ForestSettings,
+    estimator: &'a Estimator,
     tables: Vec<About<'a>>,
     analysis: &'a Analysis,
 }
@@ -69,17 +69,17 @@ struct About<'a> {
 
 pub(super) fn run(arguments: &BiasingExperiment) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
-    let (settings, forest) = settings(arguments)?;
+    let (settings, estimator) = (settings(arguments)?, estimator(arguments)?);
     let mut read: Vec<Read> = Vec::new();
     for path in &arguments.tables {
-        let table = table(path, arguments)?;
+        let table = table(path, arguments, &estimator)?;
         if read.iter().any(|other| other.table.name() == table.table.name()) {
             let message = format!("\"{}\" is the name of two tables, expected different names", table.table.name());
             return Err(CliError::setting("TABLE", message, None));
         }
         read.push(table);
     }
-    let results = compute(arguments.output.as_deref(), &settings, &forest, &read)?;
+    let results = compute(arguments.output.as_deref(), &settings, &estimator, &read)?;
     let analysis = analyse(&results).map_err(|error| of_experiment(&error))?;
     let about = |read: &'_ Read| (read.table.outcomes().n(), read.table.outcomes().n_events());
     let tables = read.iter().map(|read| About {
@@ -89,8 +89,8 @@ pub(super) fn run(arguments: &BiasingExperiment) -> Result<(), CliError> {
         n_columns: read.table.covariates().ncols(),
         content_hash: &read.hash,
     });
-    let found = Found { settings: &settings, forest: &forest, tables: tables.collect(), analysis: &analysis };
-    let facts = facts(&settings, &forest, &read);
+    let found = Found { settings: &settings, estimator: &estimator, tables: tables.collect(), analysis: &analysis };
+    let facts = facts(&settings, &estimator, &read);
     let shown = page(&analysis, facts)?;
     if let Some(folder) = &arguments.output {
         write_json(&folder.join("biasing.json"), &found)?;
@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &BiasingExperiment) -> Result<(), CliError> {
     Ok(())
 }
 
-fn settings(arguments: &BiasingExperiment) -> Result<(BiasingSettings, ForestSettings), CliError> {
+fn settings(arguments: &BiasingExperiment) -> Result<BiasingSettings, CliError> {
     let default = BiasingSettings::default();
     let settings = BiasingSettings {
         methods: arguments.methods.clone(),
@@ -121,15 +121,37 @@ fn settings(arguments: &BiasingExperiment) -> Result<(BiasingSettings, ForestSet
         ..default
     };
     settings.check().map_err(|error| of_experiment(&error))?;
-    let preset = Preset::from(arguments.preset).settings();
-    let trees = arguments.trees.unwrap_or(preset.trees);
-    let forest = ForestSettings { trees, ..preset };
-    fairtte_classical::SurvivalEstimator::check(&forest).map_err(|error| of_experiment(&error))?;
-    Ok((settings, forest))
+    Ok(settings)
 }
 
-/// The covariates of a table: numbers as they are, categories as one column per level, as `[data.tabular]` encodes them.
-fn table(path: &Path, arguments: &BiasingExperiment) -> Result<Read, CliError> {
+/// The estimator that is asked for, with the settings of a forest where it is one.
+fn estimator(arguments: &BiasingExperiment) -> Result<Estimator, CliError> {
+    let name = arguments.estimator.as_str();
+    let unknown = || {
+        let known: Vec<&str> = Estimator::CATALOGUE.iter().map(|(name, _)| *name).collect();
+        CliError::setting("--estimator", format!("\"{name}\", expected one of {}", known.join(", ")), None)
+    };
+    let found = Estimator::by_name(name).ok_or_else(unknown)?;
+    let estimator = match found {
+        Estimator::Forest(_) => {
+            let preset = Preset::from(arguments.preset.unwrap_or_default()).settings();
+            Estimator::Forest(ForestSettings { trees: arguments.trees.unwrap_or(preset.trees), ..preset })
+        }
+        other => {
+            let given = [("--preset", arguments.preset.is_some()), ("--trees", arguments.trees.is_some())];
+            if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+                let message = format!("it is about a forest, but --estimator is {name}");
+                return Err(CliError::setting(option, message, None));
+            }
+            other
+        }
+    };
+    estimator.check().map_err(|error| of_experiment(&error))?;
+    Ok(estimator)
+}
+
+/// The covariates of a table, encoded as in `[data.tabular]` for the estimator.
+fn table(path: &Path, arguments: &BiasingExperiment, estimator: &Estimator) -> Result<Read, CliError> {
     let config = TabularConfig {
         time: arguments.time.clone(),
         event: arguments.event.clone(),
@@ -152,17 +174,20 @@ fn table(path: &Path, arguments: &BiasingExperiment) -> Result<Read, CliError> {
         say(format!("warning: {}: {warning}", cohort.name));
     }
     let matrix = fitted.encode(&features)?;
-    let variables = fitted.columns.iter().zip(0..).flat_map(|(column, place)| vec![place; column.n_features()]);
-    let values =
-        Array2::from_shape_fn((matrix.n(), matrix.n_features()), |(row, column)| f64::from(matrix.row(row)[column]));
+    let names = design::chosen(&fitted, estimator.columns());
+    let variable = |name: &String| fitted.columns.iter().position(|column| column.names().contains(name)).unwrap_or(0);
+    let variables: Vec<usize> = names.iter().map(variable).collect();
+    let values = design::columns(&matrix, &names, &all)?;
     let outcomes = cohort.outcomes(&all)?;
-    let table = BiasingTable::new(&cohort.name, values, variables.collect(), outcomes)
+    let table = BiasingTable::new(&cohort.name, values, variables, outcomes)
         .map_err(|error| CliError::Check(format!("{}: {error}", path.display())))?;
     let mut hasher = blake3::Hasher::new();
-    for name in matrix.names() {
+    for name in &names {
         hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
     }
-    matrix.values().iter().for_each(|value| drop(hasher.update(&value.to_le_bytes())));
+    for value in table.covariates() {
+        hasher.update(&value.to_le_bytes());
+    }
     for (time, event) in table.outcomes().time().iter().zip(table.outcomes().event()) {
         hasher.update(&time.to_le_bytes()).update(&[u8::from(*event)]);
     }
@@ -174,10 +199,10 @@ fn table(path: &Path, arguments: &BiasingExperiment) -> Result<Read, CliError> {
 fn compute(
     folder: Option<&Path>,
     settings: &BiasingSettings,
-    forest: &ForestSettings,
+    estimator: &Estimator,
     read: &[Read],
 ) -> Result<Vec<CellResult>, CliError> {
-    let known = folder.map(|folder| continued(folder, settings, forest, read)).transpose()?.unwrap_or_default();
+    let known = folder.map(|folder| continued(folder, settings, estimator, read)).transpose()?.unwrap_or_default();
     let key = |table: &str, cell: &Cell| (table.to_owned(), cell.method, cell.share.to_bits(), cell.repeat);
     let known: BTreeMap<_, CellResult> =
         known.into_iter().map(|result| (key(&result.table, &result.cell), result)).collect();
@@ -191,8 +216,8 @@ fn compute(
     let file = folder.map(|folder| open_to_append(&folder.join(CELLS))).transpose()?.map(Mutex::new);
     let (progress, done) = (Files::new("cells"), AtomicUsize::new(0));
     let of_cell = |(table, cell): &&(&BiasingTable, Cell)| {
-        let estimator = |seed| ForestSettings { seed, ..forest.clone() };
-        let result = run_cell(table, *cell, settings, estimator).map_err(|error| of_experiment(&error))?;
+        let seeded = |seed| estimator.clone().with_seed(seed);
+        let result = run_cell(table, *cell, settings, seeded).map_err(|error| of_experiment(&error))?;
         if let Some(file) = &file {
             append(file, &result)?;
         }
@@ -209,12 +234,12 @@ fn compute(
 fn continued(
     folder: &Path,
     settings: &BiasingSettings,
-    forest: &ForestSettings,
+    estimator: &Estimator,
     read: &[Read],
 ) -> Result<Vec<CellResult>, CliError> {
     let path = folder.join(SETTINGS);
     let tables = read.iter().map(|read| (read.table.name().to_owned(), read.hash.clone()));
-    let mut record = Record { settings: settings.clone(), forest: forest.clone(), tables: tables.collect() };
+    let mut record = Record { settings: settings.clone(), estimator: estimator.clone(), tables: tables.collect() };
     if path.exists() {
         let before: Record = read_json(&path)?;
         let other = |difference: String| CliError::OtherRun {
@@ -225,8 +250,8 @@ fn continued(
         if before.settings != record.settings {
             return Err(other(format!("{:?}, not {:?}", before.settings, record.settings)));
         }
-        if before.forest != record.forest {
-            return Err(other(format!("{:?}, not {:?}", before.forest, record.forest)));
+        if before.estimator != record.estimator {
+            return Err(other(format!("{:?}, not {:?}", before.estimator, record.estimator)));
         }
         let changed =
             record.tables.iter().find(|(name, hash)| before.tables.get(*name).is_some_and(|old| old != *hash));
@@ -267,19 +292,23 @@ fn append(file: &Mutex<(PathBuf, std::fs::File)>, result: &CellResult) -> Result
     written.map_err(|error| CliError::RunFolder { path: file.0.clone(), problem: error.to_string() })
 }
 
-fn facts(settings: &BiasingSettings, forest: &ForestSettings, read: &[Read]) -> Vec<(String, String)> {
+fn facts(settings: &BiasingSettings, estimator: &Estimator, read: &[Read]) -> Vec<(String, String)> {
     let sizes = read.iter().map(|read| {
         let outcomes = read.table.outcomes();
         format!("{} ({} of {})", read.table.name(), counted(outcomes.n_events(), "event"), outcomes.n())
     });
     let words = |values: Vec<String>| values.join(", ");
     let fact = |name: &str, value: String| (name.to_owned(), value);
+    let fitted = match estimator {
+        Estimator::Forest(settings) => format!("forest of {}", counted(settings.trees, "tree")),
+        other => other.name().to_owned(),
+    };
     vec![
         fact("tables", words(sizes.collect())),
         fact("shares", words(settings.shares.iter().map(ToString::to_string).collect())),
         fact("repeats", settings.repeats.to_string()),
         fact("folds within a half", settings.folds.to_string()),
-        fact("trees", forest.trees.to_string()),
+        fact("estimator", fitted),
         fact("seed", settings.seed.to_string()),
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ]

@@ -23,6 +23,7 @@ use crate::{ClassicalError, ColumnsPerSplit};
 
 /// What a tree is grown from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// As many samples as there are, drawn with replacement.
@@ -35,6 +36,7 @@ pub enum Sampling {
 
 /// What happens if a column that was drawn for a split is constant in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConstantColumns {
     /// It counts as drawn; a node is a leaf if all of them are constant (ranger).
@@ -49,6 +51,7 @@ pub enum ConstantColumns {
 
 /// Settings of another package, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Those of R ranger 0.14.1.
@@ -74,6 +77,7 @@ pub enum Preset {
 ///
 /// Settings are written one by one, without the preset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", from = "Form")]
 pub struct ForestSettings {
     /// Trees, at least 1.
@@ -181,18 +185,30 @@ impl ForestSettings {
 
 /// What a file says: a preset, and what differs from it.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Form {
+    /// The package whose settings hold where no other key says otherwise. Default: `ranger`.
     preset: Option<Preset>,
+    /// Trees, at least 1.
     trees: Option<usize>,
+    /// Columns that are drawn for a split.
     columns_per_split: Option<ColumnsPerSplit>,
+    /// What happens if a drawn column is constant in the node.
     constant_columns: Option<ConstantColumns>,
+    /// Cuts of a column that are drawn; 0 = all are compared.
     cuts_per_column: Option<usize>,
+    /// Samples of a node that may be split, at least 2.
     min_samples_split: Option<u32>,
+    /// Samples of a child, at least 1.
     min_samples_leaf: Option<u32>,
+    /// Events of a child.
     min_events_leaf: Option<u32>,
+    /// Splits on the way to a leaf; no limit if not given.
     max_depth: Option<usize>,
+    /// What a tree is grown from.
     sampling: Option<Sampling>,
+    /// Added to the seed of the training.
     seed: Option<u64>,
 }
 
@@ -210,6 +226,96 @@ impl From<Form> for ForestSettings {
             max_depth: form.max_depth.or(preset.max_depth),
             sampling: form.sampling.unwrap_or(preset.sampling),
             seed: form.seed.unwrap_or(preset.seed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+    use super::*;
+
+    fn read(text: &str) -> Result<ForestSettings, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_preset_is_replaced_key_by_key() {
+        assert_eq!(read("{}").unwrap(), ForestSettings::ranger());
+        for (name, preset) in
+            [("ranger", Preset::Ranger), ("rfsrc", Preset::Rfsrc), ("scikit-survival", Preset::ScikitSurvival)]
+        {
+            assert_eq!(read(&format!("{{\"preset\": \"{name}\"}}")).unwrap(), preset.settings());
+        }
+        let all = r#"{"preset": "rfsrc", "trees": 7, "columns-per-split": 2, "constant-columns": "replaced", "cuts-per-column": 0,
+            "min-samples-split": 9, "min-samples-leaf": 4, "min-events-leaf": 1, "max-depth": 5, "sampling": {"subsample": 0.5},
+            "seed": 3}"#;
+        let expected = ForestSettings {
+            trees: 7,
+            columns_per_split: ColumnsPerSplit::Count(2),
+            constant_columns: ConstantColumns::Replaced,
+            cuts_per_column: 0,
+            min_samples_split: 9,
+            min_samples_leaf: 4,
+            min_events_leaf: 1,
+            max_depth: Some(5),
+            sampling: Sampling::Subsample(0.5),
+            seed: 3,
+        };
+        assert_eq!(read(all).unwrap(), expected);
+    }
+
+    #[test]
+    fn settings_are_read_as_they_are_written() {
+        let deep = ForestSettings { max_depth: Some(3), sampling: Sampling::All, ..ForestSettings::ranger() };
+        for settings in [ForestSettings::ranger(), ForestSettings::rfsrc(), Preset::ScikitSurvival.settings(), deep] {
+            let text = serde_json::to_string(&settings).unwrap();
+            assert!(!text.contains("preset") && !text.contains("null"), "{text}");
+            assert_eq!(read(&text).unwrap(), settings);
+        }
+    }
+
+    #[test]
+    fn the_presets_are_those_of_the_packages() {
+        let ranger = ForestSettings::ranger();
+        assert_eq!((ranger.trees, ranger.columns_per_split.of(8), ranger.cuts_per_column), (500, 2, 0));
+        assert_eq!((ranger.min_samples_split, ranger.min_samples_leaf, ranger.sampling), (4, 3, Sampling::Bootstrap));
+        let rfsrc = ForestSettings::rfsrc();
+        assert_eq!((rfsrc.trees, rfsrc.columns_per_split.of(8), rfsrc.cuts_per_column), (500, 3, 10));
+        assert_eq!(
+            (rfsrc.min_samples_split, rfsrc.min_samples_leaf, rfsrc.sampling),
+            (30, 1, Sampling::Subsample(0.632))
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_setting_is_named() {
+        for (text, part) in [
+            (r#"{"tree": 3}"#, "unknown field `tree`"),
+            (r#"{"preset": "mlr3"}"#, "unknown variant `mlr3`, expected one of `ranger`, `rfsrc`, `scikit-survival`"),
+            (r#"{"sampling": "some"}"#, "unknown variant `some`"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        let message = |settings: ForestSettings| settings.check_ranges().unwrap_err().to_string();
+        let ranger = ForestSettings::ranger;
+        let cases = [
+            (ForestSettings { trees: 0, ..ranger() }, "trees is 0, expected at least 1"),
+            (
+                ForestSettings { columns_per_split: ColumnsPerSplit::Count(0), ..ranger() },
+                "columns-per-split is 0, expected at least 1",
+            ),
+            (ForestSettings { min_samples_split: 1, ..ranger() }, "min-samples-split is 1, expected at least 2"),
+            (ForestSettings { min_samples_leaf: 0, ..ranger() }, "min-samples-leaf is 0, expected at least 1"),
+        ];
+        for (settings, expected) in cases {
+            assert_eq!(message(settings), expected);
+        }
+        for share in [0.0, 1.0, -0.5, f64::NAN] {
+            let settings = ForestSettings { sampling: Sampling::Subsample(share), ..ranger() };
+            assert_eq!(message(settings), format!("sampling.subsample is {share}, expected a share between 0 and 1"));
         }
     }
 }

@@ -128,6 +128,19 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
 }
 
 #[test]
+fn the_size_of_a_forest_is_that_of_its_nodes_and_jumps() {
+    let (_, x, outcomes) = golden();
+    let grow = |trees: usize| ForestSettings { trees, ..ForestSettings::ranger() }.fit(&x, &outcomes).unwrap();
+    let forest = grow(40);
+    let n_nodes: usize = forest.trees.iter().map(|tree| tree.nodes.len()).sum();
+    // A node has 24 bytes, a jump 4 and 8; every leaf has at most as many jumps as events, of which 200 were drawn in all.
+    let (size, least) = (forest.size_in_bytes(), n_nodes * 24);
+    assert!(size > least && size < least + 40 * (200 * 12 + size_of::<Tree>()) + 5000, "{size} for {n_nodes} nodes");
+    let double = grow(80).size_in_bytes() as f64 / size as f64;
+    assert!((1.9..2.1).contains(&double), "{double}");
+}
+
+#[test]
 fn settings_and_data_that_cannot_be_are_named() {
     let (_, x, outcomes) = golden();
     let message = |settings: ForestSettings| {

@@ -1,10 +1,11 @@
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
 use approx::assert_relative_eq;
+use fairtte_metrics::SubjectId;
 use ndarray::array;
 
 use super::*;
-use crate::SubjectId;
+use crate::{CovariateValues, cross_fitted_curves};
 
 const N: usize = 60;
 
@@ -169,20 +170,20 @@ fn covariates_that_say_nothing_or_everything_are_refused_by_name() {
     );
     assert_eq!(
         refused(vec![numbers("age", age), levels("sex", sex), of_age(2.0)]),
-        "covariate \"twice\" is a linear combination of the covariates before it (age, sex=M, sex=X): leave one of them out"
+        "covariate \"twice\" is a linear combination of others (\"age\"): leave one of them out"
     );
     let separates = numbers("early", |row| -outcomes().time()[row] - f64::from(u8::from(!outcomes().event()[row])));
     assert!(refused(vec![separates]).starts_with("covariate \"early\" separates the events"));
     let no_event = levels("ward", |row| if outcomes().event()[row] || row < 30 { "a" } else { "b" });
     assert!(refused(vec![no_event]).starts_with("covariate \"ward=b\" separates the events"));
-    assert_eq!(refused(vec![]), "there are no covariates, expected at least one");
+    assert_eq!(refused(vec![]), "no covariates, expected at least one");
     assert_eq!(
         refused(vec![numbers("age", age), numbers("age", age)]),
         "covariate \"age\" is named twice, expected once"
     );
     assert_eq!(
         refused(vec![numbers("age", |row| if row == 7 { f64::NAN } else { age(row) })]),
-        "covariate \"age\" is NaN in row 7, expected a finite number"
+        "covariate \"age\" of row 7 is NaN, expected a finite number"
     );
     let short = ("b".to_owned(), CovariateValues::Numbers(vec![1.0]));
     assert_eq!(refused(vec![numbers("age", age), short]), "covariate \"b\" has 1 values, expected 60, one per sample");

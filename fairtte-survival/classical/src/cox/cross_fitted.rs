@@ -1,12 +1,15 @@
 //! Predictions of a Cox model for the samples that it is fitted on, without seeing them.
 
-use super::{Covariates, CoxRegression, CoxTies};
-use crate::estimators::KaplanMeier;
-use crate::folds::folds_by_subject;
-use crate::scores::kaplan_meier_curves;
-use crate::{GroupId, MetricError, Outcomes, SubjectId, SurvivalCurves};
-
+use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::resampling::folds_by_subject;
+use fairtte_metrics::scores::kaplan_meier_curves;
+use fairtte_metrics::{GroupId, MetricError, Outcomes, SubjectId, SurvivalCurves};
 use ndarray::{Array2, Axis};
+
+use super::ordered::CoxTies;
+use super::regression::CoxRegression;
+use crate::ClassicalError;
+use crate::covariates::Covariates;
 
 /// Curves of every sample from models that were fitted on the other folds.
 #[derive(Clone, Debug)]
@@ -22,7 +25,7 @@ pub struct CrossFitted {
 /// first level. Deterministic for a `seed`. Cost: `n_folds` fits.
 ///
 /// # Errors
-/// [`MetricError::InvalidSetting`] for fewer than two folds, [`MetricError::LengthMismatch`], and those of
+/// [`ClassicalError::Setting`] for fewer than two folds, [`ClassicalError::Metric`] for arrays of other lengths, and those of
 /// [`CoxRegression::fit`] for any of the folds.
 pub fn cross_fitted_curves(
     subjects: &[SubjectId],
@@ -30,15 +33,15 @@ pub fn cross_fitted_curves(
     covariates: &Covariates,
     grid: &[f64],
     (n_folds, seed): (usize, u64),
-) -> Result<CrossFitted, MetricError> {
+) -> Result<CrossFitted, ClassicalError> {
     if n_folds < 2 {
         let (setting, value) = ("number of folds", n_folds.to_string());
-        return Err(MetricError::InvalidSetting { setting, value, expected: "at least 2" });
+        return Err(ClassicalError::Setting { setting, value, expected: "at least 2" });
     }
     let n = outcomes.n();
     for (what, found) in [("subjects", subjects.len()), ("covariates", covariates.n())] {
         if found != n {
-            return Err(MetricError::LengthMismatch { what, found, expected: n });
+            return Err(MetricError::LengthMismatch { what, found, expected: n }.into());
         }
     }
     let strata: Vec<Option<GroupId>> = outcomes.event().iter().map(|event| Some(GroupId(u32::from(!event)))).collect();
