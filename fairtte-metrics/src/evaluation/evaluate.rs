@@ -20,7 +20,7 @@ use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The names in settings of the metrics that share sorted samples between replicates, in the order of [`METRICS`].
-const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
+pub(crate) const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
 
 /// In the order of [`Values`](crate::resampling::replicates::Values).
 pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [

@@ -90,7 +90,7 @@ pub(super) fn maximum<L: Concave>(of: &L, p: usize, ridge: f64) -> Result<Maximu
             let coefficients = coefficients + step;
             let (last, log_likelihood) = objective.derivatives(&coefficients);
             let covariance = inverse(last.information).map_err(|term| separates(&coefficients, term))?;
-            return Ok(Maximum { covariance, log_likelihood, log_likelihood_null, score_statistic, coefficients });
+            return Ok(Maximum { coefficients, covariance, log_likelihood, log_likelihood_null, score_statistic });
         }
         (coefficients, here) = uphill(&objective, &coefficients, &here, &step)
             .ok_or_else(|| separates(&coefficients, largest(&coefficients)))?;

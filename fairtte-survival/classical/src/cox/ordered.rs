@@ -1,11 +1,12 @@
 //! Samples in the order of their risk sets, and the partial likelihood with its derivatives.
 //!
-//! With r_i = exp(x_i b) and H_i the cumulative baseline hazard of sample i up to its time, the gradient is the sum of
-//! (event_i - r_i H_i) x_i and the information is the sum of r_i H_i x_i x_i' minus, over the steps of the baseline, m m' with
-//! the mean m of the samples at risk: two matrix products in place of a matrix that is carried from time to time.
+//! With the risk r = exp(x b) of a sample and the cumulative baseline hazard H up to its time, the gradient is the sum over
+//! samples of (event - r H) x, and the information is the sum of r H x x' minus, over the steps of the baseline, the sum of m m'
+//! with the mean m of the samples at risk: two matrix products in place of a matrix that is carried from time to time.
 
 use std::ops::Range;
 
+use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
@@ -86,11 +87,11 @@ pub(super) struct Steps {
 impl Ordered {
     /// Samples with covariates `x` `[n, p]`, times, events and strata `[n]`.
     pub(super) fn new((time, event): (&[f64], &[bool]), stratum: &[usize], x: &Array2<f64>, ties: CoxTies) -> Self {
-        let mut rows: Vec<usize> = (0..time.len()).collect();
-        rows.sort_by(|a, b| {
-            let by_time = || time[*b].total_cmp(&time[*a]);
-            stratum[*a].cmp(&stratum[*b]).then_with(by_time).then_with(|| event[*b].cmp(&event[*a]))
-        });
+        // Bits of numbers >= 0 have the order of the numbers.
+        let key = |row: usize| (stratum[row], !time[row].to_bits(), !event[row], row);
+        let mut keys: Vec<(usize, u64, bool, usize)> = (0..time.len()).map(key).collect();
+        keys.sort_unstable();
+        let rows: Vec<usize> = keys.into_iter().map(|(_, _, _, row)| row).collect();
         let mut blocks: Vec<Block> = Vec::new();
         for (place, row) in rows.iter().enumerate() {
             match blocks.last_mut() {
@@ -108,7 +109,13 @@ impl Ordered {
             }
         }
         let event = rows.iter().map(|row| event[*row]).collect();
-        Self { event, x: x.select(Axis(0), &rows), rows, blocks, ties }
+        let p = x.ncols();
+        let mut sorted = Vec::with_capacity(x.len());
+        for row in &rows {
+            sorted.extend(x.row(*row));
+        }
+        let x = Array2::from_shape_vec((rows.len(), p), sorted).expect("a row per sample");
+        Self { rows, event, x, blocks, ties }
     }
 
     /// Samples in the blocks up to the end of a window.
@@ -124,7 +131,7 @@ impl Ordered {
     /// The same samples with these columns of the covariates.
     pub(super) fn with_columns(&self, columns: &[usize]) -> Self {
         let (rows, event, blocks) = (self.rows.clone(), self.event.clone(), self.blocks.clone());
-        Self { rows, event, x: self.x.select(Axis(1), columns), blocks, ties: self.ties }
+        Self { rows, event, x: columns_of(&self.x, columns), blocks, ties: self.ties }
     }
 
     /// The log partial likelihood of linear predictors, as far as it is that of events in the blocks `window`; predictors of
@@ -163,28 +170,32 @@ impl Ordered {
             share: Vec::with_capacity(n_steps),
             count: Vec::with_capacity(n_steps),
             at_risk: Vec::with_capacity(n_steps),
-            means: Array2::zeros((n_steps, p)),
+            means: Array2::zeros((0, p)),
         };
+        let mut means = Vec::with_capacity(n_steps * p);
         let (mut first, mut of_events, mut stratum) = (vec![0.0; p], vec![0.0; p], usize::MAX);
         for (place, block) in self.blocks[..window.end].iter().enumerate() {
             if block.stratum != stratum {
                 first.fill(0.0);
                 stratum = block.stratum;
             }
-            of_events.fill(0.0);
-            for row in block.start..block.start + block.n_events {
-                add_scaled(&mut of_events, sweep.risk[row], self.x.row(row).iter());
-            }
-            add_scaled(&mut first, 1.0, of_events.iter());
-            for row in block.start + block.n_events..block.end {
-                add_scaled(&mut first, sweep.risk[row], self.x.row(row).iter());
-            }
             let n_events = if window.contains(&place) { block.n_events } else { 0 };
+            if n_events > 1 {
+                of_events.fill(0.0);
+                for row in block.start..block.start + n_events {
+                    add_scaled(&mut of_events, sweep.risk[row], self.row(row));
+                }
+            }
+            for row in block.start..block.end {
+                add_scaled(&mut first, sweep.risk[row], self.row(row));
+            }
             for (share, count) in self.ties.steps(n_events) {
                 let at_risk = sweep.at_risk[place] - share * sweep.tied[place];
-                let step = found.block.len();
-                for (mean, (all, tied)) in found.means.row_mut(step).iter_mut().zip(first.iter().zip(&of_events)) {
-                    *mean = (all - share * tied) / at_risk;
+                let inverse = at_risk.recip();
+                if share > 0.0 {
+                    means.extend(first.iter().zip(&of_events).map(|(all, tied)| (all - share * tied) * inverse));
+                } else {
+                    means.extend(first.iter().map(|all| all * inverse));
                 }
                 found.block.push(place);
                 found.share.push(share);
@@ -192,7 +203,14 @@ impl Ordered {
                 found.at_risk.push(at_risk);
             }
         }
+        found.means = Array2::from_shape_vec((n_steps, p), means).expect("a mean per step");
         found
+    }
+
+    /// Covariates of a sample.
+    fn row(&self, row: usize) -> &[f64] {
+        let p = self.x.ncols();
+        &self.x.as_slice().expect("rows lie one after the other")[row * p..(row + 1) * p]
     }
 
     /// Of every sample up to the end of `window` the baseline hazard of these steps up to its time, as far as it was at risk of
@@ -247,13 +265,13 @@ impl Ordered {
         let steps = self.steps(&sweep, window);
         let weights: Vec<f64> =
             sweep.risk.iter().zip(self.hazards(&steps, window)).map(|(risk, hazard)| risk * hazard).collect();
-        let mut residuals: Array1<f64> = weights.iter().map(|weight| -weight).collect();
+        let mut residuals: Vec<f64> = weights.iter().map(|weight| -weight).collect();
         for block in &self.blocks[window.clone()] {
-            residuals.slice_mut(s![block.start..block.start + block.n_events]).map_inplace(|residual| *residual += 1.0);
+            residuals[block.start..block.start + block.n_events].iter_mut().for_each(|residual| *residual += 1.0);
         }
         Derivatives {
             value: sweep.value,
-            gradient: x.t().dot(&residuals),
+            gradient: x.t().dot(&Array1::from_vec(residuals)),
             information: weighted_products(&x, &weights) - weighted_products(&steps.means.view(), &steps.count),
         }
     }
@@ -265,17 +283,40 @@ impl Concave for Ordered {
     }
 }
 
-fn add_scaled<'a>(sum: &mut [f64], factor: f64, x: impl Iterator<Item = &'a f64>) {
+/// These columns, rows one after the other.
+pub(super) fn columns_of(x: &Array2<f64>, columns: &[usize]) -> Array2<f64> {
+    let mut chosen = Vec::with_capacity(x.nrows() * columns.len());
+    for row in x.rows() {
+        chosen.extend(columns.iter().map(|column| row[*column]));
+    }
+    Array2::from_shape_vec((x.nrows(), columns.len()), chosen).expect("a number per row and column")
+}
+
+fn add_scaled(sum: &mut [f64], factor: f64, x: &[f64]) {
     for (sum, x) in sum.iter_mut().zip(x) {
         *sum += factor * x;
     }
 }
 
+/// Rows that are multiplied at a time, so that they stay in the cache.
+const ROWS: usize = 512;
+
 /// x' diag(weights) x, for weights >= 0.
 pub(super) fn weighted_products(x: &ArrayView2<'_, f64>, weights: &[f64]) -> Array2<f64> {
-    let mut scaled = x.to_owned();
-    for (mut row, weight) in scaled.rows_mut().into_iter().zip(weights) {
-        row *= weight.sqrt();
+    let p = x.ncols();
+    let mut products = Array2::zeros((p, p));
+    let mut scaled = Array2::zeros((ROWS.min(x.nrows()), p));
+    for (rows, weights) in x.axis_chunks_iter(Axis(0), ROWS).zip(weights.chunks(ROWS)) {
+        for ((row, weight), mut scaled) in rows.rows().into_iter().zip(weights).zip(scaled.rows_mut()) {
+            scaled.iter_mut().zip(row).for_each(|(scaled, x)| *scaled = weight * x);
+        }
+        general_mat_mul(1.0, &rows.t(), &scaled.slice(s![..weights.len(), ..]), 1.0, &mut products);
     }
-    scaled.t().dot(&scaled)
+    // The upper triangle, so that rounding does not make it asymmetric.
+    for row in 0..p {
+        for column in 0..row {
+            products[[row, column]] = products[[column, row]];
+        }
+    }
+    products
 }

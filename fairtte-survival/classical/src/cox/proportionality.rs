@@ -2,10 +2,9 @@
 //!
 //! The residual of an event is its covariates minus their mean over the samples at risk, weighted by their risks (with Efron's
 //! ties the mean over the steps). The test is the one of scaled residuals, that of R `cox.zph` before survival 3.0 and of
-//! lifelines: with g the transformed time of an event, d events, the residuals s and the covariance V of the coefficients,
-//!
-//! z_j = (sum of (g - mean g) d (V s)_j)^2 / (d V_jj sum of (g - mean g)^2), chi-square with 1 degree of freedom;
-//! for all covariates d u' V u / sum of (g - mean g)^2 with u = sum of (g - mean g) s, chi-square with p degrees of freedom.
+//! lifelines: with g the transformed time of an event, d events, the residuals s, the covariance V of the coefficients, and
+//! u = sum of (g - mean g) s, the statistic of covariate j is `d (V u)[j]^2 / (V[j, j] sum of (g - mean g)^2)`, chi-square
+//! with 1 degree of freedom; that of all covariates is `d u' V u / sum of (g - mean g)^2`, with p degrees of freedom.
 //!
 //! `cox.zph` of survival 3.0 and later is a score test instead, whose numbers differ a little.
 

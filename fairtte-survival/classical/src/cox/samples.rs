@@ -3,7 +3,7 @@
 use fairtte_metrics::{Outcomes, SubjectId};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-use super::ordered::{CoxTies, Ordered};
+use super::ordered::{CoxTies, Ordered, columns_of};
 use crate::ClassicalError;
 use crate::estimator::{Column, check_samples};
 
@@ -93,6 +93,9 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn new(covariates: &Array2<f64>, strata: Vec<usize>) -> Self {
         let used = (0..covariates.ncols()).filter(|place| !strata.contains(place)).collect();
+        if strata.is_empty() {
+            return Self { used, strata, keys: vec![Vec::new()], stratum: vec![0; covariates.nrows()] };
+        }
         let rows: Vec<Vec<f64>> = covariates.rows().into_iter().map(|row| key_of(&row, &strata)).collect();
         let mut keys = rows.clone();
         let by_value = |a: &Vec<f64>, b: &Vec<f64>| {
@@ -130,7 +133,7 @@ impl Prepared {
         ties: CoxTies,
     ) -> Result<Self, ClassicalError> {
         let n = outcomes.n();
-        let mut x = covariates.select(Axis(1), &layout.used);
+        let mut x = columns_of(covariates, &layout.used);
         let mean = x.mean_axis(Axis(0)).ok_or(ClassicalError::NoEvents)?;
         let deviation = deviations(&x, &mean);
         if let Some(place) = deviation.iter().position(|deviation| *deviation <= 0.0) {
@@ -139,8 +142,10 @@ impl Prepared {
         if let Some(place) = deviation.iter().position(|deviation| !deviation.is_finite()) {
             return Err(ClassicalError::TooLarge { column: Column::new(place) });
         }
-        x -= &mean;
-        x /= &deviation;
+        let factor = deviation.mapv(f64::recip);
+        for mut row in x.rows_mut() {
+            row.iter_mut().zip(mean.iter().zip(&factor)).for_each(|(x, (mean, factor))| *x = (*x - mean) * factor);
+        }
         let ordered = Ordered::new((outcomes.time(), outcomes.event()), &layout.stratum, &x, ties);
         Ok(Self { mean, deviation, ordered })
     }
@@ -148,12 +153,16 @@ impl Prepared {
 
 /// Standard deviations of the columns; exactly 0 of one whose values are all equal.
 pub(super) fn deviations(x: &Array2<f64>, mean: &Array1<f64>) -> Array1<f64> {
-    let of_column = |(column, mean): (ArrayView1<'_, f64>, &f64)| {
-        let first = column.first().copied().unwrap_or(0.0);
-        if column.iter().all(|value| value.total_cmp(&first).is_eq()) {
-            return 0.0;
+    let Some(first) = x.rows().into_iter().next() else { return Array1::zeros(x.ncols()) };
+    let (mut squares, mut varies) = (Array1::<f64>::zeros(x.ncols()), vec![false; x.ncols()]);
+    for row in x.rows() {
+        for ((square, varies), ((value, mean), first)) in
+            squares.iter_mut().zip(&mut varies).zip(row.iter().zip(mean).zip(&first))
+        {
+            *square += (value - mean).powi(2);
+            *varies |= value.total_cmp(first).is_ne();
         }
-        (column.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / column.len() as f64).sqrt()
-    };
-    x.columns().into_iter().zip(mean).map(of_column).collect()
+    }
+    let of_column = |(square, varies): (&f64, bool)| if varies { (square / x.nrows() as f64).sqrt() } else { 0.0 };
+    squares.iter().zip(varies).map(of_column).collect()
 }

@@ -9,8 +9,8 @@ use super::ordered::{Ordered, Steps, Sweep};
 
 /// Score residuals in the order of `ordered`, `[n, p]`; their sum is the gradient.
 ///
-/// Of sample i: event_i (x_i - m(t_i)) minus the sum over the steps of the baseline hazard up to t_i of
-/// r_i (x_i - mean of the samples at risk) times the step, where a tied event is at risk of a step of Efron's with the share that
+/// Of a sample with time t and risk r: event (x - m(t)) minus the sum over the steps of the baseline hazard up to t of
+/// r (x - mean of the samples at risk) times the step, where a tied event is at risk of a step of Efron's with the share that
 /// is not taken out yet, and m(t) is the mean over the steps at t (Lin & Wei 1989; Therneau & Grambsch 2000, section 4.6). O(n p).
 pub(super) fn score_residuals(ordered: &Ordered, sweep: &Sweep, steps: &Steps) -> Array2<f64> {
     let p = ordered.x.ncols();

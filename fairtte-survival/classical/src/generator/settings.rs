@@ -190,7 +190,7 @@ pub struct FollowUpSettings {
 
 impl Default for FollowUpSettings {
     fn default() -> Self {
-        Self { maximum: 20.0, accrual: 0.0, interval: None, grid: 50 }
+        Self { maximum: 20.0, accrual: 0.0, interval: None, grid: 200 }
     }
 }
 

@@ -42,14 +42,11 @@ pub(super) fn cross_validate(
     lambdas: &[f64],
 ) -> Result<LambdaValidation, ClassicalError> {
     let outcomes = samples.outcomes;
-    let own: Vec<SubjectId>;
-    let subjects = match samples.subjects {
-        Some(subjects) => subjects,
-        None => {
-            own = (0..outcomes.n()).map(|row| SubjectId::new(row.to_string())).collect();
-            &own
-        }
+    let own: Vec<SubjectId> = match samples.subjects {
+        Some(_) => Vec::new(),
+        None => (0..outcomes.n()).map(|row| SubjectId::new(row.to_string())).collect(),
     };
+    let subjects = samples.subjects.unwrap_or(&own);
     let strata: Vec<Option<GroupId>> = outcomes.event().iter().map(|event| Some(GroupId(u32::from(!event)))).collect();
     let fold_of = folds_by_subject(subjects, &strata, settings.folds, (settings.seed, "cox-elastic-net"));
     let all = ordered_by(samples, &(0..outcomes.n()).collect::<Vec<_>>(), settings);

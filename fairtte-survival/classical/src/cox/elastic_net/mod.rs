@@ -2,7 +2,7 @@
 //!
 //! For every lambda of a descending path the coefficients b of standardised covariates minimise
 //!
-//! -l(b) / n + lambda (r |b|_1 + (1 - r) / 2 |b|_2^2)
+//! `-l(b) / n + lambda (r sum of |b| + (1 - r) / 2 sum of b^2)`
 //!
 //! with the log partial likelihood l of n samples and r = `l1-ratio` (Simon, Friedman, Hastie & Tibshirani 2011,
 //! doi:10.18637/jss.v039.i05), which is the criterion of scikit-survival's `CoxnetSurvivalAnalysis` on columns of standard

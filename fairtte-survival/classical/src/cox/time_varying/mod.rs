@@ -133,8 +133,8 @@ impl CoxTimeVaryingSettings {
         let scale = self.scale(samples.outcomes)?;
         let likelihood = VaryingLikelihood::new(&prepared.ordered, &self.function, &scale, &terms);
         let of_term: Vec<usize> = terms.iter().map(|term| term.covariate).collect();
-        let named = |error: ClassicalError| error.with_names(&term_names).with_places(&of_term);
-        let found = maximum(&likelihood, terms.len(), self.ridge).map_err(named)?;
+        let by_term = |error: ClassicalError| error.with_names(&term_names).with_places(&of_term);
+        let found = maximum(&likelihood, terms.len(), self.ridge).map_err(by_term)?;
         let (times, steps) = likelihood.baseline(&found.coefficients);
         let unit = |term: &Term| prepared.deviation[term.covariate] * term.function.map_or(1.0, |k| scale[k]);
         let units: Array1<f64> = terms.iter().map(unit).collect();
@@ -148,7 +148,7 @@ impl CoxTimeVaryingSettings {
         };
         let coefficients: Vec<CoxCoefficient> = term_names.iter().cloned().enumerate().map(coefficient).collect();
         if let Some(place) = coefficients.iter().position(|found| !found.is_finite()) {
-            return Err(named(ClassicalError::Separates { columns: vec![Column::new(place)] }));
+            return Err(by_term(ClassicalError::Separates { columns: vec![Column::new(place)] }));
         }
         Ok(CoxTimeVaryingModel {
             settings: self.clone(),
