@@ -187,7 +187,8 @@ impl<'a> Power<'a> {
     ) -> Result<Self, MetricError> {
         settings.validate()?;
         let evaluation = EvaluationSettings { over_time: 0, ..evaluation.clone() };
-        let checked = Input { subjects, outcomes, groups: std::slice::from_ref(groups), settings: &evaluation };
+        let checked =
+            Input { subjects, outcomes, groups: std::slice::from_ref(groups), settings: &evaluation, competing: None };
         checked.check()?;
         curves.check_rows(outcomes.n())?;
         let invalid = |setting, value: &str, expected| {
@@ -275,7 +276,13 @@ impl<'a> Power<'a> {
         }
         let curves = self.curves.select(&index);
         let settings = EvaluationSettings { seed: rng.next_u64(), ..self.evaluation.clone() };
-        let input = Input { subjects: self.subjects, outcomes: self.outcomes, groups: &groups, settings: &settings };
+        let input = Input {
+            subjects: self.subjects,
+            outcomes: self.outcomes,
+            groups: &groups,
+            settings: &settings,
+            competing: None,
+        };
         let chosen = ChosenTimes::of(&input, self.censoring, Covered::by([&curves], settings.reading));
         let predictions = [Predictions { curves: &curves, censoring: self.censoring, times: chosen.times() }];
         each_metric(&input, &predictions, &chosen.horizon, true, |metric| {

@@ -47,7 +47,6 @@ pub use standardised_difference::{
 pub use tails::normal_upper;
 
 use crate::MetricError;
-use crate::normal::normal_quantile;
 
 /// A significance level that every function here can work with.
 fn check_alpha(alpha: f64) -> Result<(), MetricError> {
