@@ -188,7 +188,7 @@ impl<'a> Power<'a> {
         settings.validate()?;
         let evaluation = EvaluationSettings { over_time: 0, ..evaluation.clone() };
         let checked =
-            Input { subjects, outcomes, groups: std::slice::from_ref(groups), settings: &evaluation, competing: None };
+            Input { subjects, outcomes, competing: None, groups: std::slice::from_ref(groups), settings: &evaluation };
         checked.check()?;
         curves.check_rows(outcomes.n())?;
         let invalid = |setting, value: &str, expected| {
@@ -279,9 +279,9 @@ impl<'a> Power<'a> {
         let input = Input {
             subjects: self.subjects,
             outcomes: self.outcomes,
+            competing: None,
             groups: &groups,
             settings: &settings,
-            competing: None,
         };
         let chosen = ChosenTimes::of(&input, self.censoring, Covered::by([&curves], settings.reading));
         let predictions = [Predictions { curves: &curves, censoring: self.censoring, times: chosen.times() }];

@@ -137,6 +137,7 @@ fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     Ok(Scored {
+        cause: None,
         rows,
         groups: fitted.all().to_vec(),
         curves: SurvivalCurves::new(table.grid.clone(), table.survival)?,
