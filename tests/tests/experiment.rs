@@ -20,7 +20,7 @@ fn table(folder: &Path, name: &str, n: u32) -> String {
             "{}.5,{},{},{noise},{}",
             1 + rank,
             u8::from(i % 4 != 0),
-            rank + noise % 7,
+            rank + noise % 31,
             ["a", "b", "c"][i as usize % 3]
         )
         .unwrap();

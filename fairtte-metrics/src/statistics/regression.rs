@@ -73,8 +73,9 @@ pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<Option<LinearFit>, MetricError
 }
 
 /// p value of the two-sided test that a rank correlation `rho` of `n` pairs is 0, from the t distribution with n - 2 degrees of
-/// freedom of `rho sqrt((n - 2) / (1 - rho^2))` (scipy `spearmanr`, R `Hmisc::rcorr`); 0 at -1 and 1. `None` with fewer than
-/// three pairs.
+/// freedom of `rho sqrt((n - 2) / (1 - rho^2))` (scipy `spearmanr`, R `Hmisc::rcorr`), but not below 2 / n!, the probability that
+/// n pairs are in the same or in the opposite order by chance: those packages return 0 at -1 and 1. `None` with fewer than three
+/// pairs.
 ///
 /// # Errors
 /// [`MetricError::InvalidSetting`] if `rho` is not in [-1, 1].
@@ -88,7 +89,8 @@ pub fn spearman_p_value(rho: f64, n: usize) -> Result<Option<f64>, MetricError> 
     }
     let rest = 1.0 - rho * rho;
     let ratio = (n - 2) as f64 * rho * rho / rest;
-    Ok(Some(if ratio.is_finite() { f_upper(ratio, 1, n - 2).clamp(0.0, 1.0) } else { 0.0 }))
+    let least = (3..=n).fold(1.0, |least, k| least / k as f64);
+    Ok(Some(if ratio.is_finite() { f_upper(ratio, 1, n - 2).clamp(least, 1.0) } else { least }))
 }
 
 #[cfg(test)]
@@ -135,7 +137,10 @@ mod tests {
             assert_relative_eq!(spearman_p_value(rho, 10).unwrap().unwrap(), expected, max_relative = 1e-10);
             assert_eq!(spearman_p_value(-rho, 10), spearman_p_value(rho, 10));
         }
-        assert_eq!(spearman_p_value(1.0, 10), Ok(Some(0.0)));
+        // All of 3 pairs in order: 2 of 6 orders. scipy 1.17.1 `permutation_test` of 5 pairs: 2 / 120.
+        assert_relative_eq!(spearman_p_value(1.0, 3).unwrap().unwrap(), 1.0 / 3.0, max_relative = 1e-15);
+        assert_relative_eq!(spearman_p_value(-1.0, 5).unwrap().unwrap(), 1.0 / 60.0, max_relative = 1e-14);
+        assert!(spearman_p_value(1.0, 10_000).unwrap().is_some_and(|p| p >= 0.0));
         assert_eq!(spearman_p_value(0.0, 10), Ok(Some(1.0)));
         assert_eq!(spearman_p_value(0.5, 2), Ok(None));
         assert!(spearman_p_value(1.5, 9).is_err());

@@ -24,6 +24,7 @@ use crate::design;
 use crate::plural::counted;
 use crate::progress::{Files, say};
 use crate::report::experiment::biasing::{page, rows};
+use crate::report::experiment::plain;
 use crate::run_folder::{read_json, write_json, write_text};
 
 /// Results of the cells, one line each.
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: &BiasingExperiment) -> Result<(), CliError> {
     }
     shown.sections.iter().flat_map(|section| &section.verdict).for_each(print);
     for section in &shown.sections {
-        section.sheets.iter().take(2).for_each(|sheet| print(format!("\n{}", sheet.table().markdown())));
+        section.sheets.iter().take(2).for_each(|sheet| print(format!("\n{}", plain(sheet))));
     }
     if let Some(folder) = &arguments.output {
         print(format!("report: {}", folder.join("biasing.html").display()));

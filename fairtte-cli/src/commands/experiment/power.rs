@@ -14,6 +14,7 @@ use crate::CliError;
 use crate::args::{OwnTable, PowerExperiment};
 use crate::plural::counted;
 use crate::progress::Files;
+use crate::report::experiment::plain;
 use crate::report::experiment::power::page;
 use crate::run_folder::write_json;
 use crate::scored::Scored;
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: &PowerExperiment) -> Result<(), CliError> {
     }
     for section in &shown.sections {
         section.verdict.iter().for_each(print);
-        section.sheets.iter().for_each(|sheet| print(format!("\n{}", sheet.table().markdown())));
+        section.sheets.iter().for_each(|sheet| print(format!("\n{}", plain(sheet))));
     }
     if let Some(folder) = &arguments.output {
         print(format!("report: {}", folder.join("power.html").display()));

@@ -8,6 +8,7 @@ mod tests;
 use serde::Serialize;
 
 use super::ReportError;
+use super::format::clean;
 use super::plots::{Chart, chart};
 use super::sheet::Sheet;
 use super::shown_table::ShownTable;
@@ -63,6 +64,23 @@ struct Shown<'a> {
     verdict: &'a [String],
     figures: Vec<DrawnFigure>,
     tables: Vec<ShownTable<'a>>,
+}
+
+/// The table for a terminal: the first column to the left, all others to the right.
+pub(crate) fn plain(sheet: &Sheet) -> String {
+    let header = sheet.columns.iter().map(|(_, title)| title.clone()).collect();
+    let cells = sheet.rows.iter().map(|row| row.iter().map(|cell| clean(&cell.shown())).collect());
+    let lines: Vec<Vec<String>> = std::iter::once(header).chain(cells).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();
+    let padded = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).enumerate();
+        let cells =
+            cells.map(|(k, (cell, width))| if k == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let lines: Vec<String> = lines.iter().map(padded).collect();
+    format!("{}\n{}", sheet.caption, lines.join("\n"))
 }
 
 /// The page, one file.

@@ -4,7 +4,7 @@ use fairtte_classical::biasing::{Biasing, Cell, CellResult, HalfLosses, Measure,
 use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::evaluation::{MetricPower, PowerAt, PowerSettings, Rate};
 
-use super::{biasing, power, render};
+use super::{biasing, plain, power, render};
 
 /// Harrell's C rises with the share in both tables, the other measure does not.
 fn results() -> Vec<CellResult> {
@@ -43,6 +43,8 @@ fn the_page_names_what_notices_and_what_does_not() {
         assert!(html.contains(part), "{part}");
     }
     assert!(!html.contains("<lung>") && !html.contains("<script"));
+    let shown = plain(&page.sections[0].sheets[0]);
+    assert!(shown.contains("\nHarrell's C  0.025"), "{shown}");
     let means = page.sections[0].sheets[0].csv().unwrap();
     // (0.02 + 0.03) / 2 at 0, 0.18 more at 0.9.
     assert!(means.lines().nth(1).unwrap().starts_with("Harrell's C,0.025"), "{means}");
