@@ -191,10 +191,10 @@ fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
         )?;
         let ranks: Vec<String> = table.average_ranks().iter().map(|rank| format!("{rank:.2}")).collect();
         let p = friedman(&table, RankTies::default())?.p_value;
+        let difference = critical_difference(columns, rows, 0.05, RangeQuantile::default())?;
         println!(
-            "\naverage ranks, {what}: {}; Friedman p = {p:.2e}; Nemenyi p = {:.3?}",
-            ranks.join(", "),
-            nemenyi(&table)
+            "\naverage ranks, {what}: {}; Friedman p = {p:.1e}; critical difference {difference:.2}",
+            ranks.join(", ")
         );
     }
     Ok(())
