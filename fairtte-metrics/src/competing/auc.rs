@@ -137,14 +137,14 @@ impl SortedRows {
         (t, controls): (f64, Controls),
     ) -> Result<Self, MetricError> {
         let mut rows = Vec::new();
-        for row in 0..outcomes.n() {
+        for (row, other) in competing.iter().enumerate() {
             let time = outcomes.time()[row];
             let mut add = |case: f64, control: f64| rows.push(Row { row, is_tied: false, case, control });
             if time > t {
                 add(0.0, censoring.weight_at(t)?);
             } else if outcomes.event()[row] {
                 add(censoring.weight_before(time)?, 0.0);
-            } else if competing[row] && controls == Controls::WithoutTheCause {
+            } else if *other && controls == Controls::WithoutTheCause {
                 add(0.0, censoring.weight_before(time)?);
             }
         }

@@ -61,7 +61,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         && option == "--write"
     {
         let (x, outcomes) = samples(n.parse()?)?;
-        let mut table: String = (0..N_COVARIATES).map(|place| format!("x{place},")).collect();
+        let mut table = String::new();
+        (0..N_COVARIATES).try_for_each(|place| write!(table, "x{place},"))?;
         table.push_str("time,event\n");
         for (row, (time, event)) in x.rows().into_iter().zip(outcomes.time().iter().zip(outcomes.event())) {
             row.iter().try_for_each(|value| write!(table, "{value},"))?;

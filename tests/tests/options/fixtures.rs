@@ -95,6 +95,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
     // Another model, which knows every second sample worse, and 38 of the samples.
     let mut other = table.clone();
     let mut curves = format!("sample_id,{times}\n");
+    // The incidence of cause 1; every fifth sample has cause 2.
+    let (mut incidence, mut incidences) = (format!("sample,time,event,sex,{times}\n"), curves.clone());
     let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
     let mut features = "sample,f0,f1,f2,f3\n".to_owned();
     let (mut split, mut train) = ("subject_id,part\n".to_owned(), "time,event\n".to_owned());
@@ -114,6 +116,10 @@ fn curves(file: &dyn Fn(&str, &str)) {
                 .unwrap();
         }
         writeln!(curves, "s{i},{curve}").unwrap();
+        let rising = [0.0, 0.5, 1.0, 2.0, 4.0].map(|time: f64| format!("{:.6}", 0.9 * (1.0 - (-hazard * time).exp())));
+        let (cause, rising) = (if i % 5 == 0 { 2 } else { event }, rising.join(","));
+        writeln!(incidence, "s{i},{time},{cause},{sex},{rising}").unwrap();
+        writeln!(incidences, "s{i},{rising}").unwrap();
         let wave = |k: i32| f64::from(i * k + k * k).sin() + f64::from(rank * k) / 40.0;
         writeln!(features, "s{i},{},{},{},{}", wave(1), wave(2), wave(3), wave(5)).unwrap();
         writeln!(cohort, "s{i},p{i},{time},{event},{sex},{old}").unwrap();
@@ -124,6 +130,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
         ("table.csv", table),
         ("other.csv", other),
         ("curves.csv", curves),
+        ("incidence.csv", incidence),
+        ("incidences.csv", incidences),
         ("features.csv", features),
         ("cohort.csv", cohort),
         ("split.csv", split),

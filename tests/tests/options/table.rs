@@ -428,6 +428,7 @@ fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Refused("--attributes sex", EXCLUDES)),
         ("--intersections", Refused("--intersections", EXCLUDES)),
         ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--cause", Refused("--cause 1", EXCLUDES)),
         ("--repair", Refused("--repair monotone", EXCLUDES)),
         ("--cohort", Refused("--cohort cohort.csv", EXCLUDES)),
         ("--split", Refused("--split split.csv", EXCLUDES)),
@@ -480,6 +481,7 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Changes("--attributes sex")),
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
+        ("--cause", Refused("--cause 1", "expected one --predictions")),
         ("--repair", Changes("--repair monotone")),
         (
             "--cohort",
@@ -515,6 +517,7 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Changes("--attributes sex")),
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
+        ("--cause", with(base, "table.csv", "incidence.csv --cause 1")),
         ("--repair", Changes("--repair monotone")),
         ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
         ("--split", Refused("--split split.csv", "not provided")),
@@ -543,6 +546,7 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Refused("--attributes sex", EXCLUDES)),
         ("--intersections", Changes("--intersections")),
         ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--cause", with(base, "curves.csv", "incidences.csv --cause 1")),
         ("--repair", Changes("--repair monotone")),
         ("--cohort", without(base, "--cohort cohort.csv")),
         if name == "a cohort" {

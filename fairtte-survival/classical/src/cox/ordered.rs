@@ -111,9 +111,11 @@ impl Ordered {
         let event = rows.iter().map(|row| event[*row]).collect();
         let p = x.ncols();
         let mut sorted = Vec::with_capacity(x.len());
-        rows.iter().for_each(|row| sorted.extend(x.row(*row)));
+        for row in &rows {
+            sorted.extend(x.row(*row));
+        }
         let x = Array2::from_shape_vec((rows.len(), p), sorted).expect("a row per sample");
-        Self { event, x, rows, blocks, ties }
+        Self { rows, event, x, blocks, ties }
     }
 
     /// Samples in the blocks up to the end of a window.

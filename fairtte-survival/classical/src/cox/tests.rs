@@ -160,8 +160,9 @@ fn efron_ties_strata_and_penalties_are_those_of_lifelines_and_scikit_survival() 
     assert!(penalised.likelihood_ratio_test().is_none() && penalised.wald_test().is_none());
 
     for recorded in values["ridge"].as_array().unwrap() {
-        let ties = if recorded["ties"] == "efron" { CoxTies::Efron } else { CoxTies::Breslow };
-        let settings = CoxSettings { ties, ridge: recorded["alpha"].as_f64().unwrap(), ..CoxSettings::default() };
+        let approximation = if recorded["ties"] == "efron" { CoxTies::Efron } else { CoxTies::Breslow };
+        let ridge = recorded["alpha"].as_f64().unwrap();
+        let settings = CoxSettings { ties: approximation, ridge, ..CoxSettings::default() };
         let model = fit(&settings, &golden.standardised(), &tied);
         assert_close(model.coefficients.iter().map(|term| term.value), &numbers(&recorded["coefficients"]), 1e-8);
     }

@@ -17,8 +17,8 @@ fn paths_are_those_of_scikit_survival() {
     let x = golden.standardised();
     let mut worst: f64 = 0.0;
     for recorded in golden.values["coxnet"].as_array().unwrap() {
-        let times = recorded["times"].as_str().unwrap();
-        let ties = if times == "tied" { CoxTies::Breslow } else { CoxTies::Efron };
+        let clock = recorded["times"].as_str().unwrap();
+        let ties = if clock == "tied" { CoxTies::Breslow } else { CoxTies::Efron };
         let lambdas = numbers(&recorded["lambdas"]);
         let settings = CoxElasticNetSettings {
             ties,
@@ -27,7 +27,7 @@ fn paths_are_those_of_scikit_survival() {
             choice: LambdaChoice::Fixed(*lambdas.last().unwrap()),
             ..CoxElasticNetSettings::default()
         };
-        let model = settings.fit(&x, &golden.outcomes(times)).unwrap();
+        let model = settings.fit(&x, &golden.outcomes(clock)).unwrap();
         assert_close(model.lambdas.iter().copied(), &lambdas, 1e-10);
         let expected = matrix(&recorded["coefficients"]);
         for (found, expected) in model.path.iter().zip(expected.rows()) {
@@ -36,12 +36,11 @@ fn paths_are_those_of_scikit_survival() {
             }
         }
         // With ties its ratio is below 0 at coefficients of 0, so that of a model with them is by definition.
-        if times == "distinct" {
+        if clock == "distinct" {
             assert_close(model.deviance_ratios.iter().copied(), &numbers(&recorded["deviance-ratio"]), 1e-8);
         }
     }
     assert!(worst < 1e-6, "{worst}");
-    println!("largest difference from scikit-survival: {worst:e}");
 }
 
 /// The conditions of the optimum, with a gradient by differences of the likelihood.

@@ -1,7 +1,7 @@
 //! A fitted Cox model with time-varying coefficients.
 
 use fairtte_metrics::SurvivalCurves;
-use ndarray::{Array1, Array2, ArrayView1, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,8 @@ impl CoxTimeVaryingModel {
         let first = self.names.len();
         let n = self.terms.len() - first;
         let values: Array1<f64> = self.coefficients[first..].iter().map(|coefficient| coefficient.value).collect();
-        let mut covariance = self.covariance().slice(s![first.., first..]).to_owned();
+        let last: Vec<usize> = (first..self.terms.len()).collect();
+        let mut covariance = self.covariance().select(Axis(0), &last).select(Axis(1), &last);
         let scale = covariance.diag().mapv(f64::sqrt);
         covariance /= &scale;
         covariance /= &scale.view().insert_axis(Axis(1));
