@@ -2,6 +2,7 @@
 
 mod bias;
 mod card;
+mod experiment;
 #[cfg(feature = "train")]
 mod explain;
 mod exports;
@@ -45,6 +46,7 @@ pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 pub(crate) use bias::BIAS_COMPONENTS;
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
+pub use experiment::{BiasingExperiment, ExperimentCommand, ForestPreset, PowerExperiment};
 pub use exports::Exports;
 pub use external::{CensoringOf, External};
 pub use features::{FeatureLayer, FeaturePart};
@@ -96,6 +98,9 @@ pub enum Command {
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
+    /// Find out what a metric or an evaluation would have noticed: bias of known size, planted in a table or in predictions
+    #[command(subcommand)]
+    Experiment(ExperimentCommand),
     /// Write the model card of a finished run: data, training, results by group, and what its owner says
     Card(Card),
     #[cfg(feature = "train")]

@@ -17,6 +17,7 @@ pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod models;
 pub(crate) mod over_time;
+mod power;
 pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod resampled;
@@ -43,6 +44,7 @@ pub use metrics::{
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
 pub use over_time::{OverTime, OverTimeCurve};
+pub use power::{MetricPower, Power, PowerAt, PowerSettings, Rate};
 pub use report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluatedCause, EvaluationReport, GapByChance,
     GroupComparisons, GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,

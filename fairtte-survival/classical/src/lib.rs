@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod aft;
+pub mod biasing;
 mod boosting;
 mod columns;
 mod competing;

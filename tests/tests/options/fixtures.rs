@@ -14,6 +14,7 @@ pub fn write(folder: &Path) {
     run_files(&file);
     curves(&file);
     methods(&file);
+    biased(&file);
     images(folder);
     for (name, channels) in [("gray.safetensors", 1), ("rgb.safetensors", 3)] {
         std::fs::write(folder.join(name), weights(channels)).unwrap();
@@ -142,6 +143,20 @@ fn curves(file: &dyn Fn(&str, &str)) {
 }
 
 /// Values of 3 methods in 6 settings, 2 metrics and 2 trials, with other names of everything beside them.
+/// Tables whose first covariate orders the times.
+fn biased(file: &dyn Fn(&str, &str)) {
+    for (name, turn) in [("bias.csv", 7), ("other-bias.csv", 11)] {
+        let mut table = "time,event,later,late,x,level\n".to_owned();
+        for i in 0..240 {
+            let rank = (i * turn) % 240;
+            let x = f64::from((rank * 13) % 240) + 30.0 * f64::from(i % 5);
+            let (event, late) = (u8::from(i % 4 != 0), u8::from(i % 5 != 0));
+            writeln!(table, "{},{event},{},{late},{x},{}", 1 + rank, 1 + (rank * 3) % 241, i % 3).unwrap();
+        }
+        file(name, &table);
+    }
+}
+
 fn methods(file: &dyn Fn(&str, &str)) {
     let mut long = "metric,kind,setting,place,method,model,trial,seed,value,score\n".to_owned();
     let mut wide = "metric,kind,setting,place,trial,seed,a,b,c\n".to_owned();

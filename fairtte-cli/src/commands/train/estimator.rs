@@ -43,7 +43,8 @@ pub(super) fn fit_estimator(
     let started = Instant::now();
     let estimator = estimator.clone().with_seed(run.training_seed());
     let of_estimator = |error| CliError::of_estimator(&estimator, error);
-    let (covariates, subjects) = (design::columns(matrix, &names, train)?, prepared.cohort.subjects(train));
+    let (covariates, subjects) =
+        (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
     let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects).map_err(of_estimator)?;
     say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
     let rows = predicted_rows(prepared);
