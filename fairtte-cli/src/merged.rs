@@ -10,7 +10,16 @@ use toml::{Table, Value};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
-const CHOICES: [&str; 6] = ["data", "head", "strategy", "training.schedule", "evaluation.reading", "reading"];
+const CHOICES: [&str; 8] = [
+    "data",
+    "head",
+    "strategy",
+    "training.schedule",
+    "evaluation.reading",
+    "reading",
+    "evaluation.sensitivity.model",
+    "sensitivity.model",
+];
 /// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
 pub(crate) const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
 
