@@ -5,7 +5,8 @@
 
 mod covariates;
 
-use fairtte_metrics::estimators::{Covariates, CoxRegression, CoxTies, CrossFitted, KaplanMeier, cross_fitted_curves};
+use fairtte_classical::{ClassicalError, Covariates, CoxRegression, CoxTies, CrossFitted, cross_fitted_curves};
+use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, evaluate_models};
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{EvaluationSettings, MetricError, Outcomes, SurvivalCurves, evaluate};
@@ -131,7 +132,7 @@ fn predict(
     columns: &[CovariateColumn],
     train: Option<&Training>,
     settings: &EvaluationSettings,
-) -> Result<Predicted, MetricError> {
+) -> Result<Predicted, ClassicalError> {
     let (grid, n) = (scored.curves.grid(), scored.rows.len());
     let evaluated = scored.cohort.outcomes(&scored.rows).map_err(|_| MetricError::NoSamples)?;
     if let Some(Training { outcomes, columns: of_train }) = train {

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use fairtte_classical::{ClassicalError, Estimator};
 use fairtte_data::DataError;
 use fairtte_data::simulated::SimulationError;
 #[cfg(feature = "train")]
@@ -116,6 +117,9 @@ pub enum CliError {
     #[cfg(feature = "train")]
     #[error(transparent)]
     Training(#[from] FairnessError),
+    /// From an estimator.
+    #[error(transparent)]
+    Estimator(#[from] ClassicalError),
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
@@ -190,6 +194,18 @@ impl CliError {
         Self::Config { key: key.to_owned(), message, place: String::new(), help: help.map(str::to_owned) }
     }
 
+    /// An error of an estimator of the run file.
+    pub(crate) fn of_estimator(estimator: &Estimator, error: ClassicalError) -> Self {
+        match error {
+            ClassicalError::Setting { setting, value, expected } => Self::Setting {
+                key: format!("estimator.{}.{setting}", estimator.name()),
+                value,
+                expected: expected.to_owned(),
+            },
+            other => Self::Estimator(other),
+        }
+    }
+
     /// A list of attributes names one that the run does not have.
     pub(crate) fn unknown_attribute(key: &str, name: &str, known: &[&str]) -> Self {
         let message = format!("\"{name}\" is not an [[attribute]] of this run, expected one of {}", known.join(", "));
@@ -217,6 +233,8 @@ impl CliError {
             },
             #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
+            Self::Estimator(ClassicalError::Setting { .. } | ClassicalError::UnknownCovariate { .. }) => Exit::Config,
+            Self::Estimator(_) => Exit::Data,
             Self::Report(_) | Self::Bug(_) => Exit::Bug,
         }
     }

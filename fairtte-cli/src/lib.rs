@@ -11,6 +11,7 @@ pub mod args;
 mod baseline;
 mod case_mix;
 mod commands;
+mod design;
 #[cfg(feature = "train")]
 mod device;
 mod error;

@@ -10,10 +10,11 @@ use toml::{Table, Value};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
-const CHOICES: [&str; 8] = [
+const CHOICES: [&str; 9] = [
     "data",
     "head",
     "strategy",
+    "estimator",
     "training.schedule",
     "evaluation.reading",
     "reading",
@@ -21,10 +22,16 @@ const CHOICES: [&str; 8] = [
     "sensitivity.model",
 ];
 /// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
-pub(crate) const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
+pub(crate) const TABLES: [&str; 5] = ["data", "head", "strategy", "estimator", "training.schedule"];
 
 /// Tables that a run file need not have.
-const OPTIONAL: [&str; 2] = ["pretrained", "shift"];
+const OPTIONAL: [&str; 3] = ["pretrained", "shift", "estimator"];
+
+/// The table that trains an estimator in place of a network.
+pub(crate) const ESTIMATOR: &str = "estimator";
+/// The tables about networks, which an estimator has none of.
+pub(crate) const OF_NETWORKS: [&str; 8] =
+    ["model", "pretrained", "head", "strategy", "optimiser", "training", "augmentation", "intensity"];
 
 fn is_choice(path: &[&str]) -> bool {
     CHOICES.contains(&path.join(".").as_str())
@@ -121,6 +128,9 @@ impl Merged {
     /// `sam`, and `pretrained.path` only where weights are given.
     pub(crate) fn has_in_use(&self, key: &str) -> bool {
         let keys: Vec<&str> = key.split('.').collect();
+        if self.table.contains_key(ESTIMATOR) && OF_NETWORKS.contains(&keys[0]) {
+            return false;
+        }
         let mut node = &self.table;
         for (i, name) in keys.iter().enumerate() {
             match node.get(*name) {
@@ -183,6 +193,24 @@ impl Merged {
         if let Some(model) = model.as_table_mut() {
             model.entry("backbone").or_insert_with(|| Value::String(kind.to_owned()));
         }
+    }
+
+    /// Refuses tables about networks beside an estimator: they would have no effect.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] naming the first of them.
+    pub(crate) fn check_estimator(&self) -> Result<(), CliError> {
+        let Some(estimator) = self.table.get(ESTIMATOR) else { return Ok(()) };
+        let Some(key) = OF_NETWORKS.into_iter().find(|key| self.table.contains_key(*key)) else { return Ok(()) };
+        let name = estimator.as_table().and_then(|table| table.keys().next()).map_or("", String::as_str);
+        let message = format!("it has no effect beside [estimator.{name}], which trains no network");
+        Err(CliError::setting(key, message, Some("remove it, or the table of the estimator")))
+    }
+
+    /// Removes the tables about networks.
+    #[cfg(feature = "train")]
+    pub(crate) fn without_networks(self) -> Self {
+        OF_NETWORKS.iter().fold(self, |merged, key| merged.without(key))
     }
 
     /// Removes the table `key`, which is read elsewhere.

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
-use fairtte_data::features::{FeatureMatrix, TabularFeatures, leak_warnings};
+use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
 use fairtte_data::loader::Intensity;
-use fairtte_data::shift::{ShiftRecord, apply_shift, image_blur};
+use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
 use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split,
@@ -16,13 +16,14 @@ use fairtte_metrics::{GroupId, Groups};
 
 use crate::progress::{Files, say};
 use crate::run_folder::{InputRecord, OpenRun, RunFolder, write_json};
-use crate::{CliError, RunFile};
+use crate::{CliError, RunFile, design};
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {
     /// The unchanged samples of the data.
     pub(crate) cohort: Cohort,
     pub(crate) exclusions: Exclusions,
+    /// Without the training samples that a shift leaves out.
     pub(crate) split: Split,
     pub(crate) inputs: Inputs,
     pub(crate) attributes: FittedAttributes,
@@ -30,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) summary: CohortSummary,
     /// The samples as used for training, if the run has a distribution shift.
     pub(crate) shifted: Option<Cohort>,
+    /// Whose inputs the samples have in training.
+    pub(crate) shifted_rows: ShiftedRows,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
 }
@@ -88,11 +91,8 @@ impl Prepared {
     }
 
     /// The number of rows that each step kept and excluded.
-    pub(crate) fn flow(&self) -> Vec<FlowStep> {
-        match self.inputs {
-            Inputs::Images(_) => self.exclusions.flow(),
-            Inputs::Features { .. } => self.exclusions.flow_of_tables(),
-        }
+    pub(crate) fn flow(&self, run: &RunFile) -> Vec<FlowStep> {
+        if run.is_tabular() { self.exclusions.flow_of_tables() } else { self.exclusions.flow() }
     }
 
     /// The samples as used for training.
@@ -113,10 +113,13 @@ impl Prepared {
         let (cohort, train) = (self.training_cohort(), self.split.rows(Part::Train));
         let store = match &self.inputs {
             Inputs::Images(store) => store,
-            Inputs::Features { matrix, .. } => return Ok((Loader::of_features(matrix, cohort, groups)?, None)),
+            Inputs::Features { matrix, .. } => {
+                let loader = Loader::of_features(matrix, cohort, groups)?;
+                return Ok((self.with_shifted_inputs(loader)?, None));
+            }
         };
         let intensity = run.intensity.fit(store, cohort, train)?;
-        let mut loader = Loader::new(store, cohort, groups, &intensity)?;
+        let mut loader = self.with_shifted_inputs(Loader::new(store, cohort, groups, &intensity)?)?;
         if let Some(shift) = &run.shift
             && let Some(blur) = image_blur(cohort, train, self.attributes.all(), shift)?
         {
@@ -126,6 +129,18 @@ impl Prepared {
             loader = loader.with_augmentation(augmentation)?;
         }
         Ok((loader, Some(intensity)))
+    }
+
+    /// The rows whose inputs these training rows have: of a shift that permutes, those of others.
+    pub(crate) fn inputs_of(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().map(|row| self.shifted_rows.giver(*row).unwrap_or(*row)).collect()
+    }
+
+    fn with_shifted_inputs<'a>(&self, loader: Loader<'a>) -> Result<Loader<'a>, CliError> {
+        if self.shifted_rows.n_permuted() == 0 {
+            return Ok(loader);
+        }
+        Ok(loader.with_inputs_of(self.shifted_rows.inputs(self.cohort.n()))?)
     }
 }
 
@@ -158,11 +173,23 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         refuse_or_tell_identical(run, &cohort, &split)?;
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
+    let shifted_rows = match &run.shift {
+        Some(shift) => shifted_rows(&cohort, split.rows(Part::Train), attributes.all(), shift, run.seed)?,
+        None => ShiftedRows::default(),
+    };
+    let trained = split.without_rows(Part::Train, &shifted_rows.left_out);
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
-    let training_groups = training_groups.map(|groups| trained_levels(&groups, split.rows(Part::Train))).transpose()?;
+    let training_groups =
+        training_groups.map(|groups| trained_levels(&groups, trained.rows(Part::Train))).transpose()?;
     let inputs = match store {
-        Some(store) => Inputs::Images(store),
-        None => features(run, &cohort, &split)?,
+        Some(store) if run.estimator.is_none() => Inputs::Images(store),
+        // The same samples as of a network: those whose images can be decoded.
+        Some(_) => {
+            let table = design::covariates(&run.covariates(), &cohort, &attributes)?;
+            let encodings = design::encode_covariates(&table, trained.rows(Part::Train))?;
+            encoded(&table, encodings)?
+        }
+        None => features(run, &cohort, &trained)?,
     };
     let fingerprint = inputs.fingerprint();
     #[cfg(feature = "train")]
@@ -176,7 +203,8 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     }
     write_json(&folder.inputs(), &InputRecord { fingerprint })?;
     let shifted = shift(open, &cohort, &split, &attributes)?;
-    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, training_groups })
+    let split = trained;
+    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, shifted_rows, training_groups })
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
@@ -348,11 +376,14 @@ fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<Inputs, Cli
     for warning in leak_warnings(&fitted, &table, cohort, train)? {
         say(format!("warning: {warning}"));
     }
-    let matrix = fitted.encode(&table)?;
-    for unknown in matrix.unknown() {
-        say(format!("note: {unknown}"));
-    }
-    Ok(Inputs::Features { matrix, encodings: fitted })
+    encoded(&table, fitted)
+}
+
+/// The features of a table by these encodings.
+fn encoded(table: &FeatureTable, encodings: TabularFeatures) -> Result<Inputs, CliError> {
+    let matrix = encodings.encode(table)?;
+    matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+    Ok(Inputs::Features { matrix, encodings })
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

@@ -3,8 +3,9 @@
 
 use fairtte_data::predictions::{PredictionTable, match_predictions};
 use fairtte_data::{Cohort, Part, Split};
+use fairtte_metrics::competing::IncidenceCurves;
 use fairtte_metrics::estimators::KaplanMeier;
-use fairtte_metrics::evaluation::{Coverage, SampledMetrics, check_units, sample_metrics};
+use fairtte_metrics::evaluation::{Coverage, SampledMetrics, check_units, evaluate_cause, sample_metrics};
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, Reading, SURVIVAL_TOLERANCE,
@@ -18,6 +19,8 @@ use crate::plural::counted;
 
 /// The rows that are scored, with everything their metrics need.
 pub(crate) struct Scored {
+    /// The cause that is evaluated, if events have several: then the curves are 1 minus its cumulative incidence.
+    pub(crate) cause: Option<u32>,
     pub(crate) rows: Vec<usize>,
     pub(crate) cohort: Cohort,
     pub(crate) groups: Vec<Groups>,
@@ -48,8 +51,9 @@ impl Scored {
         fitted_on: &[usize],
     ) -> Result<Self, CliError> {
         let order = match_predictions(cohort, &rows, &predictions.samples)?;
-        let censoring = CensoringCurve::fit(&cohort.outcomes(fitted_on)?, CensoringTies::EventsFirst)?;
+        let censoring = CensoringCurve::fit(&cohort.outcomes_of_any_cause(fitted_on)?, CensoringTies::EventsFirst)?;
         Ok(Self {
+            cause: None,
             groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
             rows,
             cohort: cohort.clone(),
@@ -58,8 +62,19 @@ impl Scored {
         })
     }
 
+    /// The same rows with curves of one cause, if there is one.
+    pub(crate) fn of_cause(self, cause: Option<u32>) -> Self {
+        Self { cause, ..self }
+    }
+
     pub(crate) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
         let subjects = self.cohort.subjects(&self.rows);
+        if let Some(cause) = self.cause {
+            let outcomes = self.cohort.competing_outcomes(&self.rows, cause)?;
+            let curves = IncidenceCurves::of_survival(self.curves.clone());
+            let (groups, censoring) = (&self.groups, &self.censoring);
+            return Ok(evaluate_cause(&subjects, &outcomes, cause, &curves, censoring, groups, settings)?);
+        }
         let outcomes = self.cohort.outcomes(&self.rows)?;
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }

@@ -292,6 +292,50 @@ pub enum DataError {
         /// File and row.
         place: Place,
     },
+    /// The curves of a table are survival, where the cumulative incidence of a cause is expected.
+    #[error(
+        "the curves of {} look like survival ({n_rows} of {n} rows), expected the cumulative incidence of the cause, which rises \
+         from 0; 1 - survival of a model that counts other causes as censorings is not one",
+        path.display()
+    )]
+    NotIncidence {
+        /// The file.
+        path: PathBuf,
+        /// Rows that show it.
+        n_rows: usize,
+        /// Rows of the table.
+        n: usize,
+    },
+    /// A cumulative incidence is not a probability.
+    #[error("incidence of sample \"{sample}\" at time {time} is {value}, expected a probability in [0, 1] ({place})")]
+    InvalidIncidence {
+        /// The sample.
+        sample: String,
+        /// The time (name of the column).
+        time: String,
+        /// The value found.
+        value: f64,
+        /// File and row.
+        place: Place,
+    },
+    /// A cumulative incidence falls by more than numerical noise.
+    #[error(
+        "incidence of sample \"{sample}\" falls from {before} at time {time_before} to {value} at time {time}, expected a curve that never falls ({place})"
+    )]
+    FallingIncidence {
+        /// The sample.
+        sample: String,
+        /// Highest value up to then.
+        before: f64,
+        /// Time of its column.
+        time_before: f64,
+        /// The lower value.
+        value: f64,
+        /// Time of its column.
+        time: f64,
+        /// File and row.
+        place: Place,
+    },
     /// The curves of a table are not survival as a whole: risk, percent or cumulative hazards.
     #[error("the curves of {} look like {looks_like} ({n_rows} of {n} rows): {}", path.display(), looks_like.remedy())]
     NotSurvival {

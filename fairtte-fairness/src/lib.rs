@@ -53,7 +53,7 @@ pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
     Choice, ConstantSchedule, CosineSchedule, Criterion, EpochReport, EpochRule, Observer, ScheduleConfig, Scoring,
     Silent, StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
-    score_validation, use_epoch,
+    choices, score_validation, use_epoch,
 };
 
 /// A setting in its range, or an error that names key, value and range.

@@ -8,7 +8,7 @@ use statrs::function::gamma::gamma_ur;
 
 /// Probability that a chi-square variable with `degrees_of_freedom` >= 1 is at least `statistic`; 1 for a statistic
 /// <= 0, 0 for an infinite one.
-pub(crate) fn chi_square_upper_tail(statistic: f64, degrees_of_freedom: usize) -> f64 {
+pub fn chi_square_upper_tail(statistic: f64, degrees_of_freedom: usize) -> f64 {
     if statistic <= 0.0 {
         return 1.0;
     }

@@ -1,6 +1,5 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
-use crate::estimators::CoxError;
 use crate::evaluation::Disagreement;
 use crate::evaluation::coverage::shortened;
 
@@ -51,6 +50,16 @@ pub enum MetricError {
         index: usize,
         /// The value found.
         time: f64,
+    },
+    /// Curves that are compared have other times.
+    #[error("time {index} of the curves is {found}, expected {expected} as in the curves that they are compared with")]
+    OtherGrid {
+        /// Position in the grid, counted from 0.
+        index: usize,
+        /// The time found.
+        found: f64,
+        /// The time of the other curves.
+        expected: f64,
     },
     /// The survival matrix does not have one column per grid point.
     #[error("number of columns of survival: {columns}, expected {n_times}, one per time of the grid")]
@@ -319,9 +328,12 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
-    /// A Cox regression cannot be fitted or applied.
-    #[error(transparent)]
-    CoxRegression(CoxError),
+    /// A model of the time after censoring cannot be fitted.
+    #[error("the model that imputes times after censoring cannot be fitted: {reason}")]
+    ImputationModel {
+        /// Why.
+        reason: &'static str,
+    },
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {
@@ -636,6 +648,56 @@ pub enum MetricError {
     UndefinedInEveryPermutation {
         /// Number of permutations.
         n_permutations: usize,
+    },
+    /// There is no such cause among the outcomes.
+    #[error("cause {cause} is not among the outcomes, expected a whole number from 1 to {n_causes}")]
+    UnknownCause {
+        /// The cause asked for.
+        cause: u32,
+        /// Causes of the outcomes.
+        n_causes: u32,
+    },
+    /// A cumulative incidence is not a probability.
+    #[error("incidence of row {row} in column {column} is {value}, expected a number in [0, 1]")]
+    InvalidIncidence {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A cumulative incidence falls.
+    #[error(
+        "incidence of row {row} falls from {before} to {value} in column {column}, expected a curve that never falls, as \
+         the probability of an event by then: survival is 1 minus it"
+    )]
+    FallingIncidence {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column of the lower value, counted from 0.
+        column: usize,
+        /// Value in the column before.
+        before: f64,
+        /// The value found.
+        value: f64,
+    },
+    /// A metric of one of several causes is asked for where outcomes have no causes.
+    #[error("metric \"{name}\" needs outcomes with causes, of which one is evaluated")]
+    NeedsCauses {
+        /// Name of the metric.
+        name: String,
+    },
+    /// A metric that would count other causes as censorings is asked for one of several causes.
+    #[error(
+        "metric \"{name}\" would count events of other causes as censorings, expected metrics of one of several causes: \
+         {expected}"
+    )]
+    IgnoresCauses {
+        /// Name of the metric.
+        name: String,
+        /// Metrics that do not.
+        expected: String,
     },
     /// The weights add up to so many samples that their pairs cannot be counted.
     #[error("the weights add up to {n} samples, expected fewer than 4294967296")]

@@ -8,8 +8,8 @@ use crate::{GroupId, SubjectId, seeds};
 
 /// Fold of every row. The subjects of every group are shuffled (`stream`: seed and name of the random numbers) and dealt
 /// out in turn, so that all folds have about the same share of every group; a subject with samples in several groups is
-/// dealt with the first of them. Subjects in no group are in fold 0.
-pub(crate) fn folds_by_subject(
+/// dealt with the first of them. Subjects in no group are in fold 0, and so are all for fewer than two folds.
+pub fn folds_by_subject(
     subjects: &[SubjectId],
     membership: &[Option<GroupId>],
     n_folds: usize,
@@ -29,7 +29,7 @@ pub(crate) fn folds_by_subject(
     let mut fold_of: BTreeMap<&SubjectId, usize> = BTreeMap::new();
     for (group, mut members) in by_group {
         members.shuffle(&mut seeds::stream(seed, stream, &[u64::from(group.0)]));
-        fold_of.extend(members.into_iter().enumerate().map(|(place, subject)| (subject, place % n_folds)));
+        fold_of.extend(members.into_iter().enumerate().map(|(place, subject)| (subject, place % n_folds.max(1))));
     }
     subjects.iter().map(|subject| fold_of.get(subject).copied().unwrap_or(0)).collect()
 }

@@ -17,12 +17,15 @@
 //! [`scores`]: scores
 //! [`calibration`]: calibration
 //! [`decision`]: decision
+//! [`effects`]: effects
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
+//! [`competing`]: competing
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
+//! [`linear_algebra`]: linear_algebra
 //! [`sensitivity`]: mod@sensitivity
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
@@ -33,8 +36,10 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod competing;
 mod curves;
 pub mod decision;
+pub mod effects;
 mod error;
 pub mod estimators;
 pub mod evaluation;
@@ -42,7 +47,7 @@ pub mod fairness;
 mod finite;
 mod folds;
 mod ids;
-mod linear_algebra;
+pub mod linear_algebra;
 mod names;
 mod normal;
 mod outcomes;

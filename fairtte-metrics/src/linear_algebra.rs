@@ -2,9 +2,11 @@
 
 use ndarray::{Array1, Array2};
 
-/// The lower triangle L of `matrix` = L L' (Cholesky), the upper triangle as it was; `Err` with the first row whose pivot is
-/// not above `tolerance` times its diagonal cell, or not finite. O(n^3).
-pub(crate) fn cholesky(mut matrix: Array2<f64>, tolerance: f64) -> Result<Array2<f64>, usize> {
+/// The lower triangle L of `matrix` = L L' (Cholesky), the upper triangle as it was. O(n^3).
+///
+/// # Errors
+/// The first row whose pivot is not above `tolerance` times its diagonal cell, or not finite.
+pub fn cholesky(mut matrix: Array2<f64>, tolerance: f64) -> Result<Array2<f64>, usize> {
     for j in 0..matrix.nrows() {
         for i in j..matrix.nrows() {
             let done: f64 = (0..j).map(|k| matrix[[i, k]] * matrix[[j, k]]).sum();
@@ -19,7 +21,7 @@ pub(crate) fn cholesky(mut matrix: Array2<f64>, tolerance: f64) -> Result<Array2
 }
 
 /// Solves L L' x = `vector`, with the lower triangle L of [`cholesky`]. O(n^2).
-pub(crate) fn solve_lower(lower: &Array2<f64>, vector: &Array1<f64>) -> Array1<f64> {
+pub fn solve_lower(lower: &Array2<f64>, vector: &Array1<f64>) -> Array1<f64> {
     let n = vector.len();
     let mut x = vector.clone();
     for i in 0..n {
@@ -34,6 +36,6 @@ pub(crate) fn solve_lower(lower: &Array2<f64>, vector: &Array1<f64>) -> Array1<f
 }
 
 /// Solves `matrix` x = `vector`; `None` unless the matrix is positive definite. O(n^3).
-pub(crate) fn cholesky_solve(matrix: Array2<f64>, vector: &Array1<f64>) -> Option<Array1<f64>> {
+pub fn cholesky_solve(matrix: Array2<f64>, vector: &Array1<f64>) -> Option<Array1<f64>> {
     cholesky(matrix, 0.0).ok().map(|lower| solve_lower(&lower, vector))
 }

@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 /// The quantile `p` of the standard normal distribution, for `p` in (0, 1).
-pub(crate) fn normal_quantile(p: f64) -> f64 {
+pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 

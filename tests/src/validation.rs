@@ -68,6 +68,7 @@ fn cohort(name: &str, unit: &str, people: &[Person]) -> (Cohort, FittedAttribute
         image: std::path::PathBuf::new(),
         time: person.time,
         event: person.event,
+        competing: None,
         source_row: row + 2,
     };
     let column = |name: &str, of: &dyn Fn(&Person) -> String| {

@@ -81,6 +81,7 @@ fn is_train(row: usize) -> bool {
         image: std::path::PathBuf::new(),
         time: 1.0,
         event: true,
+        competing: None,
         source_row: row,
     };
     let cohort = Cohort {

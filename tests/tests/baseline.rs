@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use fairtte_classical::{CovariateValues, Covariates, CoxRegression, CoxTies};
 use fairtte_data::table::Table;
 use fairtte_metrics::Outcomes;
-use fairtte_metrics::estimators::{CovariateValues, Covariates, CoxRegression, CoxTies};
 use fairtte_tests::{fail, succeed};
 use serde_json::Value;
 

@@ -2,6 +2,7 @@
 
 mod bias;
 mod card;
+mod experiment;
 #[cfg(feature = "train")]
 mod explain;
 mod exports;
@@ -46,6 +47,7 @@ pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 pub(crate) use bias::BIAS_COMPONENTS;
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
+pub use experiment::{BiasingExperiment, ExperimentCommand, ForestPreset, PowerExperiment};
 pub use exports::Exports;
 pub use external::{CensoringOf, External};
 pub use features::{FeatureLayer, FeaturePart};
@@ -98,6 +100,9 @@ pub enum Command {
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
+    /// Find out what a metric or an evaluation would have noticed: bias of known size, planted in a table or in predictions
+    #[command(subcommand)]
+    Experiment(ExperimentCommand),
     /// Write the model card of a finished run: data, training, results by group, and what its owner says
     Card(Card),
     #[cfg(feature = "train")]
@@ -177,12 +182,31 @@ pub struct Demo {
     pub common: Common,
 }
 
+/// What `simulate` makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SimulationKind {
+    /// Films or volumes with known causes of every bias
+    #[default]
+    Images,
+    /// A table of treated and untreated people whose hazards and survival curves are known
+    Hazards,
+}
+
 /// Arguments of `simulate`.
 #[derive(Args, Debug)]
 pub struct Simulate {
     /// Folder to write, absent or empty
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
+    /// What is simulated
+    #[arg(long, value_enum, default_value_t)]
+    pub kind: SimulationKind,
+    /// With --kind hazards: a table whose rows are the covariates, in place of normal ones
+    #[arg(long, value_name = "TABLE", requires = "columns")]
+    pub rows: Option<PathBuf>,
+    /// Columns of --rows, comma-separated: the first one is x0 of the hazards
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "rows")]
+    pub columns: Vec<String>,
     /// TOML file with the settings of the simulation
     #[arg(short, long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
@@ -372,6 +396,12 @@ pub struct Evaluate {
     /// is fitted on the evaluated sample
     #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub train: Option<PathBuf>,
+    /// Cause that the predictions are about, where `event` holds causes (0 = censored, 1, 2, ..): they are its cumulative
+    /// incidence, the probability of an event of this cause by each time, which rises
+    #[arg(long, value_name = "CAUSE", value_parser = clap::value_parser!(u32).range(1..), requires = "predictions")]
+    #[arg(conflicts_with_all = ["run", "repair", "event_value", "baseline", "threshold"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<u32>,
     /// How to repair curves that rise, which are otherwise an error; changes are counted and reported
     #[arg(long, value_enum, requires = "predictions", conflicts_with = "run")]
     pub repair: Option<Repair>,
@@ -428,6 +458,8 @@ Examples:
     fairtte evaluate --predictions curves.parquet --attributes sex,age:60 --train outcomes.csv --output report.html
   a table with columns of other names
     fairtte evaluate --predictions curves.csv --time os_days --event status --event-value dead --output report.html
+  the cumulative incidence of one of several causes, where the column event holds 0, 1, 2, ..
+    fairtte evaluate --predictions incidence.csv --cause 1 --attributes sex --output report.html
   two models on the same samples, with the differences from the first
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
@@ -495,6 +527,8 @@ pub enum Listed {
     /// Strategies.
     #[cfg(feature = "train")]
     Strategies,
+    /// Estimators on columns.
+    Estimators,
     /// Metrics of an evaluation.
     Metrics,
     /// Validation metrics.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use fairtte_classical::{ClassicalError, Column, CovariateValues, Covariates};
 use fairtte_data::cohort::AttributeColumn;
-use fairtte_metrics::estimators::{CovariateValues, Covariates, CoxError};
-use fairtte_metrics::{Groups, MetricError};
+use fairtte_metrics::Groups;
 
 /// A column of numbers with more distinct values than this is a number; otherwise its values are levels.
 const MOST_LEVELS: usize = 10;
@@ -66,7 +66,7 @@ fn is_numeric<'a>(values: impl Iterator<Item = &'a str>) -> bool {
 pub(super) fn covariates(
     columns: &[CovariateColumn],
     more: Option<&[CovariateColumn]>,
-) -> Result<Covariates, MetricError> {
+) -> Result<Covariates, ClassicalError> {
     let mut found = Vec::new();
     for (place, column) in columns.iter().enumerate() {
         let further = more.and_then(|more| more.get(place)).map_or(&[][..], |column| &column.values);
@@ -79,8 +79,8 @@ pub(super) fn covariates(
         let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(|text| text.parse().ok())).collect();
         let known: Vec<f64> = numbers[..column.values.len()].iter().copied().flatten().collect();
         if known.is_empty() {
-            let (term, n) = (column.name.clone(), column.values.len());
-            return Err(MetricError::CoxRegression(CoxError::Constant { term, n }));
+            let (name, n) = (Some(column.name.clone()), column.values.len());
+            return Err(ClassicalError::Constant { column: Column { place, name }, n });
         }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let filled = numbers.iter().map(|number| number.unwrap_or(mean)).collect();
@@ -90,7 +90,7 @@ pub(super) fn covariates(
             found.push((format!("{} {MISSING}", column.name), CovariateValues::Numbers(is_missing)));
         }
     }
-    Covariates::new(found).map_err(MetricError::CoxRegression)
+    Covariates::new(found)
 }
 
 #[cfg(test)]

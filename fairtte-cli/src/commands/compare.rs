@@ -21,7 +21,7 @@ use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, read_json, remove_file};
 use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal};
-use crate::study::{Plan, Refusal, Strategies, StudyFile};
+use crate::study::{Estimators, Plan, Refusal, Strategies, StudyFile};
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,6 +47,10 @@ pub(super) struct CompareConfig {
     /// What the tolerated loss is a share of: the base's `metric` (the paper) or its `skill`.
     #[serde(default)]
     tolerated_loss_of: LossOf,
+    /// Settings by name of an estimator on columns, which is compared like a strategy.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
+    #[serde(default)]
+    estimator: BTreeMap<String, toml::Table>,
     /// Settings by name of the strategy.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     strategy: BTreeMap<String, toml::Table>,
@@ -167,6 +171,10 @@ fn plan(config: &CompareConfig, template: RunFile) -> Result<Plan, CliError> {
             base: config.base.clone(),
             names: config.strategy.keys().filter(|name| **name != config.base).cloned().collect(),
             settings: config.strategy.clone(),
+        },
+        estimators: Estimators {
+            names: config.estimator.keys().cloned().collect(),
+            settings: config.estimator.clone(),
         },
         ..StudyFile::of_run(&template, &config.attributes)
     };

@@ -165,7 +165,8 @@ fn evaluate_into(
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = (asked.evaluate)(&scored, &run.evaluation)?;
     let sensitivity = (asked.sensitivity)(&scored, &run.evaluation)?;
-    let baseline = baseline::of_cohort(asked.covariates, (&cohort, &groups, Some(&split)), &scored, &run.evaluation)?;
+    let covariates = if asked.covariates.is_empty() { &run.baseline.covariates } else { asked.covariates };
+    let baseline = baseline::of_cohort(covariates, (&cohort, &groups, Some(&split)), &scored, &run.evaluation)?;
     let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
@@ -242,14 +243,22 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let inputs = if run.is_tabular() {
         fact("inputs", "columns of a table".to_owned())
+    } else if run.estimator.is_some() {
+        fact("inputs", format!("covariates of the images: {}", run.covariates().join(", ")))
     } else {
         fact("image size", run.image.size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "))
     };
-    vec![
-        fact("backbone", written.word("model.backbone")),
-        inputs,
-        fact("head", written.choice_with_settings("head")),
-        fact("strategy", written.choice_with_settings("strategy")),
+    let model = if run.estimator.is_some() {
+        vec![fact("estimator", written.choice_with_settings("estimator")), inputs]
+    } else {
+        vec![
+            fact("backbone", written.word("model.backbone")),
+            inputs,
+            fact("head", written.choice_with_settings("head")),
+            fact("strategy", written.choice_with_settings("strategy")),
+        ]
+    };
+    let others = [
         fact("time intervals", written.word("time.intervals")),
         fact(
             "seed",
@@ -260,7 +269,8 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         ),
         fact("device", run.device.clone()),
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
-    ]
+    ];
+    model.into_iter().chain(others).collect()
 }
 
 /// How the cut points were placed; `None` for a run that was only prepared.

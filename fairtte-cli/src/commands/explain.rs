@@ -39,7 +39,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
     let started = Instant::now();
     let output = arguments.output.clone().unwrap_or_else(|| RunFolder::new(&arguments.run).explain());
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), arguments.device.as_deref())?;
-    check_horizons(&[arguments.horizon], member.predictor.times())?;
+    check_horizons(&[arguments.horizon], member.network()?.times())?;
     let at = RiskAt { horizon: arguments.horizon, reading: member.run.evaluation.reading };
     let plan = Plan::new(arguments, &member)?;
     files::require_own(&output)?;
@@ -55,7 +55,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
             &source.cohort,
             shown.as_ref(),
             at,
-            |rows| Ok(member.predictor.survival(&loader, rows)?),
+            |rows| Ok(member.network()?.survival(&loader, rows)?),
             &member,
         )?,
         None => choose::named(&arguments.samples, &source)?,
@@ -63,7 +63,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
 
     let control = if arguments.randomised {
         let mut control = Member::open(&arguments.run, arguments.epoch.as_deref(), arguments.device.as_deref())?;
-        control.predictor.randomise(member.run.training_seed());
+        control.network_mut()?.randomise(member.run.training_seed());
         Some(control)
     } else {
         None
@@ -73,7 +73,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
         let sample = source::input(&loader, *row)?;
         let id = &sample.sample_ids[0];
         say(format!("{} of {}: {id}", index + 1, chosen.len()));
-        let maps = plan.maps(&member.predictor, &sample, at)?;
+        let maps = plan.maps(member.network()?, &sample, at)?;
         for map in maps.iter().filter(|map| map.relative_gap().is_some_and(|gap| gap > TOLERATED_GAP)) {
             let percent = 100.0 * map.relative_gap().unwrap_or_default();
             let help = "more --steps bring it nearer";
@@ -82,7 +82,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
             ));
         }
         let controls = match &control {
-            Some(control) => plan.maps(&control.predictor, &sample, at)?,
+            Some(control) => plan.maps(control.network()?, &sample, at)?,
             None => Vec::new(),
         };
         explained.push(Explained { row: *row, sample, maps, controls });

@@ -116,9 +116,9 @@ fn of_run(path: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord),
         n: rows.len(),
         n_features: 0,
     };
+    let network = member.network()?;
     let loader = member.loader(&other.inputs, &other.cohort, vec![None; other.cohort.n()])?;
-    let n =
-        write(&output, &other.cohort, &rows, &record, |rows| Ok(member.predictor.features(&loader, rows, layer)?))?;
+    let n = write(&output, &other.cohort, &rows, &record, |rows| Ok(network.features(&loader, rows, layer)?))?;
     Ok((output, FeatureRecord { n_features: n, ..record }))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairtte_classical::Estimator;
 #[cfg(feature = "train")]
 use fairtte_fairness::StrategyConfig;
 use fairtte_metrics::evaluation::{Metric, known_metrics};
@@ -20,11 +21,12 @@ use crate::args::{List, Listed};
 use crate::device;
 
 #[cfg(feature = "train")]
-const ALL: [Listed; 7] = [
+const ALL: [Listed; 8] = [
     Listed::Data,
     Listed::Backbones,
     Listed::Heads,
     Listed::Strategies,
+    Listed::Estimators,
     Listed::Metrics,
     Listed::Monitors,
     Listed::Devices,
@@ -32,7 +34,7 @@ const ALL: [Listed; 7] = [
 
 /// What a build without training knows of.
 #[cfg(not(feature = "train"))]
-const ALL: [Listed; 3] = [Listed::Data, Listed::Metrics, Listed::Monitors];
+const ALL: [Listed; 4] = [Listed::Data, Listed::Estimators, Listed::Metrics, Listed::Monitors];
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
@@ -75,6 +77,10 @@ fn section(what: Listed) -> Section {
         Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::catalogue())),
         #[cfg(feature = "train")]
         Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
+        Listed::Estimators => {
+            let entries = Estimator::CATALOGUE.iter().map(|(name, about)| (*name, (*about).to_owned()));
+            ("estimators", "[estimator.NAME]", entries.collect())
+        }
         Listed::Metrics => {
             let entry = |metric: &'static dyn Metric| {
                 let horizon = if metric.has_horizon() { ", or at another time with @TIME" } else { "" };

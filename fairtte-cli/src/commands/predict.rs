@@ -210,14 +210,14 @@ fn survival(
         let mut hasher = blake3::Hasher::new();
         hasher.update(inputs.fingerprint().as_bytes());
         hasher.update(member.record.epochs[&member.epoch].hash().as_bytes());
-        hasher.update(format!("{:?}{:?}", member.record.intensity, member.record.fitted.grid).as_bytes());
+        hasher.update(format!("{:?}{:?}", member.record.intensity, member.record.fitted.grid()).as_bytes());
         for (sample, group) in cohort.samples.iter().zip(&membership) {
             hasher.update(format!("{:?}{group:?}", sample.sample_id).as_bytes());
         }
         let key = hasher.finalize().to_hex();
         let blocks = Blocks::open(&work.join(format!("run-{index:03}")), &key, cohort.n())?;
         let loader = member.loader(inputs, cohort, membership)?;
-        blocks.fill("predicting", |range| Ok(member.predictor.survival(&loader, &range.collect::<Vec<_>>())?))?;
+        blocks.fill("predicting", |range| member.survival(inputs, &loader, &range.collect::<Vec<_>>()))?;
         Ok(blocks)
     };
     members.iter().zip(inputs).enumerate().map(one).collect()
@@ -225,7 +225,7 @@ fn survival(
 
 /// The times of all grids, up to the last that every run has.
 fn common_grid(members: &[Member]) -> Vec<f64> {
-    common_times(members.iter().map(|member| member.predictor.times()))
+    common_times(members.iter().map(Member::times))
 }
 
 /// The mean over the runs of their survival at the times of `grid`, block by block.
@@ -249,7 +249,7 @@ fn mean_of(
     let n = blocks.len() as f64;
     let mut mean: Option<Array2<f64>> = None;
     for (member, block) in members.iter().zip(blocks) {
-        let curves = at_times(member.predictor.times(), block?, grid, member.run.evaluation.reading)?;
+        let curves = at_times(member.times(), block?, grid, member.run.evaluation.reading)?;
         mean = Some(match mean {
             Some(sum) => sum + curves,
             None => curves,

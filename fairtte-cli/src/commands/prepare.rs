@@ -46,12 +46,12 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
         return print_json(&json!({
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
-            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(),
+            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(&open.file),
             "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
             "cohort": prepared.summary, "samples": samples,
         }));
     }
-    print_summary(&prepared);
+    print_summary(&open.file, &prepared);
     print(format!("\n{table}"));
     print(format!("\nfiles: {}", open.folder.path().display()));
     if let Some(path) = samples {
@@ -143,12 +143,12 @@ pub(super) fn dry_run(run: &RunFile, what: &str, json: bool) -> Result<(), CliEr
 
 /// The resolved run file, for JSON.
 pub(super) fn resolved(run: &RunFile) -> Result<toml::Value, CliError> {
-    toml::Value::try_from(run).map_err(|error| CliError::Bug(error.to_string()))
+    run.table().map(toml::Value::Table).map_err(|error| CliError::Bug(error.to_string()))
 }
 
 /// Exclusion flow and sizes of the parts.
-pub(super) fn print_summary(prepared: &Prepared) {
-    print_flow(prepared.flow());
+pub(super) fn print_summary(run: &RunFile, prepared: &Prepared) {
+    print_flow(prepared.flow(run));
     let (cohort, split) = (&prepared.cohort, &prepared.split);
     for part in Part::ALL {
         let rows = split.rows(part);

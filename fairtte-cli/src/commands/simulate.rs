@@ -1,11 +1,13 @@
-//! `fairtte simulate`: a cohort with known causes of every bias, in the generic layout.
+//! `fairtte simulate`: a cohort with known causes of every bias, in the generic layout, or a table with known hazards.
+
+mod hazards;
 
 use fairtte_data::simulated::{SimulationConfig, simulate};
 use serde_json::json;
 
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::Simulate;
+use crate::args::{Simulate, SimulationKind};
 use crate::merged::Merged;
 use crate::progress::{Files, say};
 
@@ -15,6 +17,13 @@ pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
         merged.add_file(file)?;
     }
     merged.set_all(&arguments.set)?;
+    if arguments.kind == SimulationKind::Hazards {
+        return hazards::run(arguments, merged);
+    }
+    if arguments.rows.is_some() {
+        let message = "only people with known hazards have given covariates, expected --kind hazards".to_owned();
+        return Err(CliError::setting("--rows", message, None));
+    }
     let config: SimulationConfig = merged.into_config()?;
     config.validate()?;
     use_threads(arguments.threads)?;

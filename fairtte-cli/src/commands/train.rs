@@ -1,5 +1,6 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
+mod estimator;
 mod probe;
 mod resume;
 mod selected;
@@ -22,6 +23,7 @@ use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
 
+use self::estimator::fit_estimator;
 use self::probe::Probe;
 use self::selected::predict_all;
 pub(super) use self::selected::predicted_rows;
@@ -33,7 +35,7 @@ use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{Fitted, OpenRun, write_json, write_text};
+use crate::run_folder::{Fitted, FittedKind, OpenRun, write_json, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -98,9 +100,13 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
 /// As [`train`].
 pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
     let probe = Probe::default();
+    let started = Instant::now();
     match rayon::scope(|_| steps(None, run, Shown::Unscored, Extra::Probe(&probe))) {
         Err(CliError::Training(FairnessError::Interrupted { .. })) if !interrupt::is_wanted() => {}
         other => other?,
+    }
+    if run.estimator.is_some() {
+        return Ok(started.elapsed().as_secs_f64());
     }
     let validation = run.split.validation / run.split.train / 3.0;
     let per_epoch = probe.seconds_per_epoch().unwrap_or_default() * (1.0 + validation);
@@ -125,7 +131,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let prepared = prepare(&open, Care::Usual)?;
     open.begin()?;
     if shown == Shown::Table {
-        print_summary(&prepared);
+        print_summary(run, &prepared);
     }
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
@@ -139,6 +145,12 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     if cut_points.n() < run.time.intervals {
         let (n, wanted) = (cut_points.n(), run.time.intervals);
         say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
+    }
+    if let Some(estimator) = &run.estimator {
+        let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
+        fit_estimator(&open, &prepared, estimator, &cut_points, grid)?;
+        score(&open, &outputs)?;
+        return write_text(&folder.done(), "");
     }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
@@ -170,8 +182,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     }
     let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
         .with_early(head.as_ref(), &outcomes);
-    // The weights for censoring are those of the evaluation, from the unchanged outcomes of the data.
-    let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
+    let scoring = scoring_of(run, &prepared, grid, &cut_points)?;
     let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
         loader: &loader,
@@ -201,10 +212,29 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         classifier: spec.network.classifier.clone(),
         cells: CellCounts::from(&cells),
     };
-    predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
+    predict_all(
+        &open,
+        &prepared,
+        strategy.as_mut(),
+        &data,
+        &trained,
+        kept_model(&prepared, intensity, FittedKind::Network(model)),
+    )?;
     // Step 10: from the saved files.
     score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// How curves of the validation part are scored: with the weights for censoring of the evaluation, from the unchanged outcomes
+/// of the data.
+fn scoring_of(
+    run: &RunFile,
+    prepared: &Prepared,
+    grid: PredictionGrid,
+    cut_points: &CutPoints,
+) -> Result<Scoring, CliError> {
+    let train = prepared.cohort.outcomes(prepared.split.rows(Part::Train))?;
+    Ok(Scoring::new(grid, cut_points, &run.evaluation, &train)?)
 }
 
 /// Trains with logs and progress, and with what ends the training early.
@@ -282,7 +312,7 @@ fn with_weights(run: &RunFile, device: &Device) -> Result<(RunFile, Option<Pretr
 }
 
 /// What `model/` keeps of a training besides its weights.
-fn kept_model(prepared: &Prepared, intensity: Option<Intensity>, model: FittedModel) -> Fitted {
+fn kept_model(prepared: &Prepared, intensity: Option<Intensity>, model: FittedKind) -> Fitted {
     let train = prepared.split.rows(Part::Train);
     let inputs = match &prepared.inputs {
         Inputs::Images(store) => {

@@ -70,7 +70,7 @@ impl Metric {
 /// `age 1.02 (1.01 to 1.03), sex=M 1.30 (1.10 to 1.52)`.
 fn hazard_ratios(baseline: &Baseline) -> Option<String> {
     let level = baseline.reports.as_ref()?.models.first()?.1.settings.level;
-    let ratio = |term: &fairtte_metrics::estimators::CoxCoefficient| {
+    let ratio = |term: &fairtte_classical::CoxCoefficient| {
         let (ratio, lower, upper) = term.hazard_ratio(level)?;
         Some(format!("{} {} ({} to {})", term.name, number(ratio), number(lower), number(upper)))
     };

@@ -162,12 +162,15 @@ fn of_summary(group: &GroupSummary) -> Vec<FlatRow> {
     };
     let (risk, reason) = (group.at_horizon.as_ref(), group.at_horizon_undefined.as_deref());
     let not_reached = group.median_follow_up.is_none().then_some("the reverse Kaplan-Meier curve stays above 1/2");
-    vec![
+    let competing = group.n_competing.map(|n| row("events-of-other-causes", Some(n as f64), None, None));
+    let mut rows = vec![
         row("censored", group.censored, None, None),
         row("median-follow-up", group.median_follow_up, None, not_reached),
         row("observed-risk", risk.map(|r| r.observed), risk.and_then(|r| r.observed_interval), reason),
         row("predicted-risk", risk.map(|r| r.predicted), None, reason),
-    ]
+    ];
+    rows.extend(competing);
+    rows
 }
 
 /// Writes the rows; an absent number is an empty cell.

@@ -16,6 +16,8 @@ pub(super) struct GroupLine {
     pub(super) n: usize,
     pub(super) subjects: usize,
     pub(super) events: usize,
+    /// Events of other causes, where one of several causes is evaluated.
+    pub(super) competing: Option<usize>,
     pub(super) censored: String,
     pub(super) follow_up: String,
     pub(super) observed: String,
@@ -56,6 +58,7 @@ fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
         n: group.n,
         subjects: group.n_subjects,
         events: group.n_events,
+        competing: group.n_competing,
         censored: group.censored.map_or_else(none, percent_of),
         follow_up: group.median_follow_up.map_or_else(|| not_reached.to_owned(), short_or_number),
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),

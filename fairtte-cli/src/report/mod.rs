@@ -9,6 +9,7 @@ pub(crate) mod card;
 mod choice;
 mod decisions;
 mod differences;
+pub(crate) mod experiment;
 #[cfg(feature = "train")]
 pub(crate) mod explain;
 mod external;
@@ -27,6 +28,7 @@ mod rows;
 pub(crate) mod samples;
 mod sensitivity;
 pub(crate) mod sheet;
+mod shown_table;
 #[cfg(feature = "train")]
 pub(crate) mod study;
 mod table;

@@ -42,6 +42,8 @@ struct Context<'a> {
     subtitle: &'a str,
     facts: &'a [(String, String)],
     samples: String,
+    /// The cause that is evaluated, of several.
+    cause: Option<u32>,
     reading: &'a str,
     window: String,
     rule: Option<&'a str>,
@@ -177,7 +179,8 @@ impl<'a> Context<'a> {
             title: page.title,
             subtitle: page.subtitle,
             facts: page.facts,
-            samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
+            samples: format!("{samples} of {subjects}, {}", rows::events(report)),
+            cause: report.cause.map(|evaluated| evaluated.cause),
             reading: &report.reading,
             window: rows::window(report, page.time_unit),
             rule: report.times.as_ref().map(|window| window.rule.as_str()),

@@ -1,6 +1,8 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, FEW_FOR_INTERVALS, GapByChance, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeReport, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport,
+};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
@@ -139,15 +141,25 @@ pub(super) fn direction(metric: &MetricReport) -> String {
     }
 }
 
+/// The events of all samples in words: `61 events`, or `61 events of cause 1, 30 of other causes`.
+pub(super) fn events(report: &EvaluationReport) -> String {
+    let events = count(report.n_events, "event");
+    report.cause.map_or_else(
+        || events.clone(),
+        |EvaluatedCause { cause, n_competing, .. }| format!("{events} of cause {cause}, {n_competing} of other causes"),
+    )
+}
+
 /// Whether the metric is an average over the evaluation times.
 pub(super) fn uses_window(metric: &MetricReport) -> bool {
-    let without = ["c_td", "c-td", "d-calibration", "calibration-alpha", "rcll", "snl"];
+    let without = ["c_td", "c-td", "cause-c-td", "d-calibration", "calibration-alpha", "rcll", "snl"];
     metric.horizon.is_none() && !without.iter().any(|name| metric.name.starts_with(name))
 }
 
 /// Whether random guessing has the value 0.5.
 pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
-    ["c_td", "c-td", "auc", "harrell-c", "uno-c"].iter().any(|name| metric.name.starts_with(name))
+    let ranks = ["c_td", "c-td", "auc", "harrell-c", "uno-c", "cause-c-td", "cause-c@", "cause-auc"];
+    metric.name == "cause-c" || ranks.iter().any(|name| metric.name.starts_with(name))
 }
 
 /// The evaluation times in words, for example `100 times from 1.2 to 9.8 years`.

@@ -63,7 +63,7 @@ impl Table<'_> {
     fn header(&mut self) {
         let report = self.report;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        self.line(&format!("{samples} of {subjects}, {}", count(report.n_events, "event")));
+        self.line(&format!("{samples} of {subjects}, {}", rows::events(report)));
         self.fact("curves read", &report.reading);
         self.fact("intervals", &rows::bootstrap(&report.settings));
         self.fact("evaluation times", &rows::window(report, ""));

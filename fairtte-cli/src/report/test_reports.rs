@@ -155,6 +155,7 @@ fn summary(of: &GroupCurves) -> GroupSummary {
         n: of.n,
         n_subjects: of.n - of.n / 60,
         n_events: of.n_events,
+        n_competing: None,
         censored: Some((of.n - of.n_events) as f64 / of.n as f64),
         median_follow_up: has_risk.then_some(6.5),
         at_horizon: has_risk.then_some(HorizonRisk {
@@ -211,6 +212,7 @@ pub(crate) fn report() -> EvaluationReport {
         n: 120,
         n_events: 61,
         n_subjects: 118,
+        cause: None,
         reading: "refined x10".to_owned(),
         settings: EvaluationSettings::default(),
         times: Some(TimeWindow {

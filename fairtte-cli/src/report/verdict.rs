@@ -28,7 +28,10 @@ pub(super) fn verdict(report: &EvaluationReport, time_unit: &str) -> Vec<String>
 }
 
 fn overall(report: &EvaluationReport) -> Option<String> {
-    let known = ["c_td_antolini_strict", "auc_td", "ibs"];
+    let known = match report.cause {
+        None => ["c_td_antolini_strict", "auc_td", "ibs"],
+        Some(_) => ["cause-c-td", "cause-auc-td", "cause-ibs"],
+    };
     let named = known.iter().filter_map(|name| report.metric(name));
     let numbers: Vec<String> = named.map(|metric| format!("{} {}", metric.label, with_ends(&metric.overall))).collect();
     let main = report.metrics.first()?;
@@ -192,7 +195,7 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
 }
 
 /// Observed divided by predicted risk with its interval: that of the bootstrap where the report has the metric at the same
-/// horizon, otherwise that of the Kaplan-Meier curve.
+/// horizon, otherwise that of the Kaplan-Meier or Aalen-Johansen curve.
 #[derive(Clone, Copy)]
 pub(super) struct Ratio {
     value: f64,
@@ -241,7 +244,8 @@ impl std::fmt::Display for Ratio {
 }
 
 fn bootstrapped<'a>(group: &GroupSummary, report: &'a EvaluationReport) -> Option<&'a Estimate> {
-    let metric = report.metric("observed-expected").filter(|metric| metric.horizon == report.horizon)?;
+    let name = if report.cause.is_some() { "cause-observed-expected" } else { "observed-expected" };
+    let metric = report.metric(name).filter(|metric| metric.horizon == report.horizon)?;
     let Some(attribute) = &group.attribute else { return Some(&metric.overall) };
     let attribute = metric.attributes.iter().find(|found| found.attribute == *attribute)?;
     let level = attribute.groups.iter().find(|found| Some(&found.level) == group.level.as_ref())?;

@@ -1,7 +1,9 @@
 //! The numbers in plain sentences with their caveats, derived from the report alone.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupReport, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeReport, Estimate, EvaluatedCause, GroupDifference, GroupReport, MetricReport,
+};
 
 use super::differences;
 use super::format::{count, interval, number, p_relation, percent};
@@ -35,7 +37,10 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
     let Some(main) = report.metrics.first() else { return statements };
     for attribute in &main.attributes {
         let mut sentences = vec![differences(attribute, main)];
-        let ibs = report.metric("ibs").and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
+        let ibs = report
+            .metric("ibs")
+            .or_else(|| report.metric("cause-ibs"))
+            .and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
         sentences.extend(ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)));
         let without = attribute.gap.undefined_replicates;
         if ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {
@@ -59,10 +64,17 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
 
 fn overall(report: &EvaluationReport) -> String {
     let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-    let mut sentences = vec![format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event"))];
+    let mut sentences = vec![match report.cause {
+        None => format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event")),
+        Some(EvaluatedCause { cause, n_competing, .. }) => format!(
+            "{samples} of {subjects}, with {} of cause {cause} and {n_competing} of other causes, which are not taken for \
+             censorings.",
+            count(report.n_events, "observed event")
+        ),
+    }];
     sentences.extend(report.metrics.iter().filter_map(|metric| match metric.name.as_str() {
         "c_td_antolini_strict" => Some(concordance(metric, report)),
-        "ibs" => Some(brier(metric, report)),
+        "ibs" | "cause-ibs" => Some(brier(metric, report)),
         _ => None,
     }));
     sentences.extend(small_sample(report, "[8]"));

@@ -1,5 +1,6 @@
 //! What can be refused before any file is read.
 
+use fairtte_classical::SurvivalEstimator as _;
 use fairtte_data::DataConfig;
 use fairtte_data::loader::{Augmentation, AugmentationConfig};
 
@@ -21,6 +22,7 @@ impl RunFile {
         }
         self.check_groups()?;
         self.check_shift()?;
+        self.check_baseline()?;
         self.check_training()
     }
 
@@ -33,6 +35,30 @@ impl RunFile {
             return Ok(None);
         }
         Ok(Some(Augmentation::new(&self.augmentation, &self.image, self.data.name())?))
+    }
+
+    fn check_baseline(&self) -> Result<(), CliError> {
+        let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        let key = "baseline.covariates";
+        for (place, name) in self.baseline.covariates.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return Err(CliError::unknown_attribute(key, name, &known));
+            }
+            if self.baseline.covariates[..place].contains(name) {
+                return Err(CliError::setting(key, format!("\"{name}\" is named twice, expected once"), None));
+            }
+        }
+        let Some(estimator) = &self.estimator else { return Ok(()) };
+        estimator.check().map_err(|error| CliError::of_estimator(estimator, error))?;
+        if !self.groups.train.is_empty() {
+            let message = format!("it has no effect: {} reads no groups", estimator.name());
+            return Err(CliError::setting("groups.train", message, None));
+        }
+        if !self.is_tabular() && known.is_empty() {
+            let message = "it reads the attributes of images as covariates, but the run file has no [[attribute]]";
+            return Err(CliError::setting(&format!("estimator.{}", estimator.name()), message.to_owned(), None));
+        }
+        Ok(())
     }
 
     fn check_inputs(&self) -> Result<(), CliError> {
@@ -54,7 +80,7 @@ impl RunFile {
 
     fn check_shift(&self) -> Result<(), CliError> {
         let Some(shift) = &self.shift else { return Ok(()) };
-        if self.is_tabular() {
+        if self.reads_columns() {
             shift.check_for_features()?;
         } else {
             shift.check()?;

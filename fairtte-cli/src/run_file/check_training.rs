@@ -15,6 +15,11 @@ impl RunFile {
     /// [`CliError`] naming the key, its value and what was expected.
     pub(super) fn check_training(&self) -> Result<(), CliError> {
         device::open(&self.device)?;
+        CutPoints::check(self.time.intervals)?;
+        PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
+        if self.estimator.is_some() {
+            return Ok(());
+        }
         self.training.validate().in_table("training")?;
         self.optimiser.validate().in_table("optimiser")?;
         self.model.validate().in_table("model")?;
@@ -24,8 +29,6 @@ impl RunFile {
         self.strategy.validate().in_table(&self.strategy_table())?;
         let batch = ExpectedBatch::of_any_data(self.training.batch_size, head.as_ref());
         self.strategy.check_batches(&batch).in_table(&self.strategy_table())?;
-        CutPoints::check(self.time.intervals)?;
-        PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
         self.check_axes()?;
         self.check_needs_groups()
     }

@@ -9,6 +9,7 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+use fairtte_classical::Estimator;
 use fairtte_data::loader::AugmentationConfig;
 use fairtte_data::shift::ShiftConfig;
 use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
@@ -21,7 +22,7 @@ use self::training::{
 };
 pub(crate) use self::written::Written;
 use crate::CliError;
-use crate::merged::Merged;
+use crate::merged::{Merged, OF_NETWORKS};
 
 /// All settings of a run. Paths of the data are relative to the file that names them, `output` and `cache` to
 /// the current folder. Only `[data]` is required.
@@ -82,6 +83,13 @@ pub struct RunFile {
     /// and `resnet18-3d` for volumes, and `mlp` for tables.
     #[cfg_attr(feature = "schema", schemars(with = "Option<EncoderConfig>"))]
     pub model: EncoderConfig,
+    /// Fits an estimator on columns in place of a network: the columns of a table, or the covariates of an image data set
+    /// (`[baseline]`). A run file with it has no tables about networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<Estimator>,
+    /// What stands beside the model in every report.
+    #[serde(default, skip_serializing_if = "BaselineConfig::is_default")]
+    pub baseline: BaselineConfig,
     /// Weights of a file that the backbone starts from; random ones if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pretrained: Option<PretrainedConfig>,
@@ -111,6 +119,22 @@ pub struct GroupsConfig {
     pub train: Vec<String>,
     /// Intersections to report in addition to the single attributes, for example `[["sex", "age"]]`.
     pub intersections: Vec<Vec<String>>,
+}
+
+/// The baseline of covariates in reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct BaselineConfig {
+    /// Attributes that a Cox model beside the model is fitted on, and that `[estimator]` reads where the data are images.
+    /// Default: all of the run file.
+    pub covariates: Vec<String>,
+}
+
+impl BaselineConfig {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn default_seed() -> u64 {
@@ -185,6 +209,7 @@ impl RunFile {
 
     /// Fills in settings that depend on others, and checks names and types of all keys.
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
+        merged.check_estimator()?;
         merged.name_after_file();
         merged.choose_by_data();
         let mut run: Self = merged.into_config()?;
@@ -199,7 +224,17 @@ impl RunFile {
     /// # Errors
     /// [`CliError::Bug`] if a setting has no form in TOML.
     pub fn to_toml(&self) -> Result<String, CliError> {
-        toml::to_string(self).map_err(|error| CliError::Bug(format!("the run file cannot be written: {error}")))
+        let failed = |error| CliError::Bug(format!("the run file cannot be written: {error}"));
+        toml::to_string(&self.table().map_err(failed)?).map_err(failed)
+    }
+
+    /// The settings as a table; without those of networks if an estimator is fitted.
+    pub(crate) fn table(&self) -> Result<toml::Table, toml::ser::Error> {
+        let mut table = toml::Table::try_from(self)?;
+        if self.estimator.is_some() {
+            OF_NETWORKS.iter().for_each(|key| drop(table.remove(*key)));
+        }
+        Ok(table)
     }
 
     /// Where decoded images and simulated cohorts are kept.
@@ -236,7 +271,21 @@ impl RunFile {
 
     /// Whether the strategy reads groups in training.
     pub(crate) fn strategy_reads_groups(&self) -> bool {
-        reads_groups(&self.strategy)
+        self.estimator.is_none() && reads_groups(&self.strategy)
+    }
+
+    /// Whether the model reads columns: of a table, or the covariates of images.
+    pub(crate) fn reads_columns(&self) -> bool {
+        self.is_tabular() || self.estimator.is_some()
+    }
+
+    /// Attributes that the baseline of reports, and an estimator beside images, is fitted on.
+    pub(crate) fn covariates(&self) -> Vec<&str> {
+        let all = || self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        match self.baseline.covariates.as_slice() {
+            [] => all(),
+            names => names.iter().map(String::as_str).collect(),
+        }
     }
 
     /// Whether the inputs are columns of a table.

@@ -11,7 +11,7 @@ pub(crate) struct Written(Table);
 impl RunFile {
     /// The settings as they are written; empty if one has no form in TOML, which [`to_toml`](Self::to_toml) reports.
     pub(crate) fn written(&self) -> Written {
-        Written(Table::try_from(self).unwrap_or_default())
+        Written(self.table().unwrap_or_default())
     }
 }
 

@@ -41,14 +41,17 @@ pub(crate) struct KeptEpoch {
 
 /// What was trained, as the registries of the program that trained it describe it: a build without training, or without the
 /// strategies of another crate, has no such registries.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Methods {
-    /// Summary of the backbone.
+    /// Summary of the estimator; `None` of a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) estimator: Option<String>,
+    /// Summary of the backbone; empty for an estimator.
     pub(crate) backbone: String,
-    /// Summary of the head, with its source.
+    /// Summary of the head, with its source; empty for an estimator.
     pub(crate) head: String,
-    /// Summary of the strategy, with its source.
+    /// Summary of the strategy, with its source; empty for an estimator.
     pub(crate) strategy: String,
 }
 

@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
-pub(crate) use self::model::{Fitted, KeptEpoch, ModelRecord, ModelWriter, is_training_input};
+pub(crate) use self::model::{
+    EstimatorModel, Fitted, FittedKind, KeptEpoch, ModelRecord, ModelWriter, is_training_input, no_network,
+};
 pub(crate) use self::open_run::OpenRun;
 #[cfg(feature = "train")]
 pub(crate) use self::training::essence;

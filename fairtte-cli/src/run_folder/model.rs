@@ -7,19 +7,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use fairtte_classical::FittedEstimator;
 use fairtte_data::cohort::FittedAttribute;
 use fairtte_data::features::TabularFeatures;
 use fairtte_data::loader::Intensity;
 use fairtte_data::write_atomically;
 use fairtte_fairness::{FittedModel, Strategy, write_weights};
+use fairtte_survival::{CutPoints, PredictionGrid};
 use serde::{Deserialize, Serialize};
 
-use super::{RunFolder, read_json, read_text, write_json};
+use super::{RunFolder, from_json, read_json, read_text, write_json, write_text};
 use crate::CliError;
 
 /// Incremented when the content of `model.json` changes its meaning.
 const VERSION: u32 = 1;
 const RECORD: &str = "model.json";
+/// The file of an estimator in the folder of its epoch.
+const ESTIMATOR: &str = "estimator.json";
 const INPUTS: &str = "training-inputs.txt";
 /// Digits of a hash that are kept: 64 bits, so that two images of a million agree by chance in one of 10^7 runs.
 const DIGITS: usize = 16;
@@ -43,11 +47,54 @@ pub(crate) struct ModelRecord {
     pub(crate) features: Option<TabularFeatures>,
     /// Thresholds and levels of the attributes.
     pub(crate) attributes: Vec<FittedAttribute>,
+    /// What was fitted besides weights.
+    pub(crate) fitted: FittedKind,
+}
+
+/// What prediction needs of a fit besides its weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum FittedKind {
     /// Network, time grid and sizes of the training groups.
-    pub(crate) fitted: FittedModel,
+    Network(FittedModel),
+    /// Columns and time grid of an estimator.
+    Estimator(EstimatorModel),
+}
+
+impl FittedKind {
+    /// Times of the curves.
+    pub(crate) fn grid(&self) -> &PredictionGrid {
+        match self {
+            Self::Network(fitted) => &fitted.grid,
+            Self::Estimator(fitted) => &fitted.grid,
+        }
+    }
+}
+
+/// What prediction needs of a fitted estimator besides its own file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct EstimatorModel {
+    /// The features that it reads, in the order of its covariates.
+    pub(crate) columns: Vec<String>,
+    /// The time grid of the run.
+    pub(crate) cut_points: CutPoints,
+    /// Times of predicted curves, in the time unit of the data.
+    pub(crate) grid: PredictionGrid,
 }
 
 impl ModelRecord {
+    /// The network of `run`.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if the run has an estimator in its place.
+    pub(crate) fn network(&self, run: &Path) -> Result<&FittedModel, CliError> {
+        match &self.fitted {
+            FittedKind::Network(fitted) => Ok(fitted),
+            FittedKind::Estimator(_) => Err(no_network(run)),
+        }
+    }
+
     /// The epoch that `wanted` names: a number, or a selection rule; the one of `training.monitor` if not given.
     ///
     /// # Errors
@@ -99,7 +146,7 @@ pub(crate) struct Fitted {
     pub(crate) intensity: Option<Intensity>,
     pub(crate) features: Option<TabularFeatures>,
     pub(crate) attributes: Vec<FittedAttribute>,
-    pub(crate) model: FittedModel,
+    pub(crate) model: FittedKind,
     /// Hashes of the training images, in hexadecimal digits.
     pub(crate) inputs: BTreeSet<String>,
 }
@@ -124,6 +171,20 @@ impl ModelWriter {
         let files = write_weights(strategy, &self.temporary.join(of_epoch(epoch)))?;
         let kept = KeptEpoch { weights: strategy.describe_weights(epoch), rules: Vec::new(), files };
         self.epochs.insert(epoch, kept);
+        Ok(())
+    }
+
+    /// Writes a fitted estimator in place of weights.
+    pub(crate) fn add_estimator(
+        &mut self,
+        fitted: &FittedEstimator,
+        epoch: usize,
+        weights: &str,
+    ) -> Result<(), CliError> {
+        let text = serde_json::to_string(fitted).map_err(|error| CliError::Bug(error.to_string()))?;
+        write_text(&self.temporary.join(of_epoch(epoch)).join(ESTIMATOR), &text)?;
+        let files = BTreeMap::from([(ESTIMATOR.to_owned(), blake3::hash(text.as_bytes()).to_hex().to_string())]);
+        self.epochs.insert(epoch, KeptEpoch { weights: weights.to_owned(), rules: Vec::new(), files });
         Ok(())
     }
 
@@ -160,6 +221,12 @@ impl ModelWriter {
         remove_folder(&self.complete)?;
         std::fs::rename(&self.temporary, &self.complete).map_err(|error| failed(&self.complete, &error))
     }
+}
+
+/// The error of a command that needs a network.
+pub(crate) fn no_network(run: &Path) -> CliError {
+    let message = format!("{} fitted an estimator, expected a run that trained a network", run.display());
+    CliError::setting("RUN", message, None)
 }
 
 fn short(hash: &str) -> &str {
@@ -210,6 +277,21 @@ impl RunFolder {
     /// The folder of the weights of an epoch, counted from 1.
     pub(crate) fn weights_of(&self, epoch: usize) -> PathBuf {
         self.model().join(of_epoch(epoch))
+    }
+
+    /// The fitted estimator of an epoch, counted from 1.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if the file is missing or is not the one that was written.
+    pub(crate) fn estimator_of(&self, epoch: usize, kept: &KeptEpoch) -> Result<FittedEstimator, CliError> {
+        let path = self.weights_of(epoch).join(ESTIMATOR);
+        let text = read_text(&path)?;
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        if kept.files.get(ESTIMATOR) != Some(&hash) {
+            let problem = "it has changed since it was written".to_owned();
+            return Err(CliError::RunFolder { path, problem });
+        }
+        from_json(&path, &text)
     }
 
     /// The beginnings of the hashes of the training images.

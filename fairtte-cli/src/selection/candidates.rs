@@ -24,8 +24,8 @@ pub(crate) struct Candidate {
     pub(crate) run: String,
     /// Name of its strategy.
     pub(crate) strategy: String,
-    /// The network that it trains.
-    pub(crate) network: Network,
+    /// The network that it trains; `None` of an estimator on columns, which is compared with every network.
+    pub(crate) network: Option<Network>,
     /// Seed of the training.
     pub(crate) seed: u64,
     /// Attributes whose groups the strategy worked on, or for whose groups its epochs were kept; empty if it had and
@@ -280,6 +280,11 @@ fn require_same(
 }
 
 impl Candidate {
+    /// Whether it is compared with trainings of this network.
+    pub(super) fn is_beside(&self, network: &Network) -> bool {
+        self.network.as_ref().is_none_or(|of_candidate| of_candidate == network)
+    }
+
     /// Whether the weights take part in the choice for an attribute: the training worked on its groups or on none, and a
     /// rule for it, or for all, kept them.
     pub(super) fn serves(&self, attribute: &str) -> bool {
@@ -300,7 +305,7 @@ impl Candidate {
         Self {
             run: format!("{strategy}-seed{seed}"),
             strategy: strategy.to_owned(),
-            network: network("pmf"),
+            network: Some(network("pmf")),
             seed,
             trained_on: Vec::new(),
             kept_by: "nll".to_owned(),

@@ -54,7 +54,11 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         let message = format!("no finished run has strategy \"{}\", only {found}", asked.base);
         return Err(CliError::setting("--base", message, None));
     }
-    let networks: BTreeSet<&Network> = candidates.all.iter().map(|candidate| &candidate.network).collect();
+    let mut networks: BTreeSet<&Network> = candidates.all.iter().filter_map(|c| c.network.as_ref()).collect();
+    let none = Network::none();
+    if networks.is_empty() {
+        networks.insert(&none);
+    }
     let is_asked = |name: &&str| asked.attributes.is_empty() || asked.attributes.iter().any(|a| a == *name);
     let mut plans = Vec::new();
     let mut bases = BTreeMap::new();
@@ -120,7 +124,7 @@ impl<'a> Plan<'a> {
         bases: &mut BTreeMap<usize, EvaluationReport>,
     ) -> Result<Self, CliError> {
         let all = &candidates.all;
-        let is_in_block = |candidate: &Candidate| candidate.network == *network && candidate.serves(attribute);
+        let is_in_block = |candidate: &Candidate| candidate.is_beside(network) && candidate.serves(attribute);
         let base = Pool::new(all, asked.base, is_in_block);
         let others: BTreeSet<&str> = all.iter().filter(|c| is_in_block(c)).map(|c| c.strategy.as_str()).collect();
         let others: Vec<Pool> =

@@ -161,11 +161,20 @@ fn kept_epochs(path: &Path, run: &RunFile) -> Result<(Vec<Epoch>, bool), CliErro
     Ok((distinct.into_iter().map(|(epoch, _)| epoch).collect(), reads_groups))
 }
 
-fn network_of(run: &Written) -> Network {
+/// The strategy of a training, or the estimator that was fitted in place of a network.
+fn method_of(run: &Written) -> String {
+    let strategy = run.choice("strategy");
+    if strategy.is_empty() { run.choice("estimator") } else { strategy }
+}
+
+fn network_of(run: &Written) -> Option<Network> {
+    if run.choice("head").is_empty() {
+        return None;
+    }
     let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let weights = run.word("pretrained.path");
     let start = if weights.is_empty() { "scratch".to_owned() } else { file(Path::new(&weights)) };
-    Network { head: run.choice("head"), backbone: run.word("model.backbone"), start }
+    Some(Network { head: run.choice("head"), backbone: run.word("model.backbone"), start })
 }
 
 impl Kept<'_> {
@@ -177,7 +186,7 @@ impl Kept<'_> {
         let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
         Candidate {
             run: self.name,
-            strategy: written.choice("strategy"),
+            strategy: method_of(&written),
             network: network_of(&written),
             seed: run.training_seed(),
             trained_on: if is_bound { attributes() } else { Vec::new() },

@@ -48,6 +48,14 @@ pub(crate) struct Network {
     pub(crate) start: String,
 }
 
+impl Network {
+    /// In the place of a network where only estimators on columns are compared.
+    pub(crate) fn none() -> Self {
+        let none = || "none".to_owned();
+        Self { head: none(), backbone: none(), start: none() }
+    }
+}
+
 impl std::fmt::Display for Network {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { head, backbone, start } = self;

@@ -75,6 +75,9 @@ pub(crate) struct Cell {
 impl Cell {
     /// The value of an axis in words, for tables and `[[exclude]]`.
     pub(crate) fn word(&self, axis: &str, study: &StudyFile) -> Option<String> {
+        if study.estimators.contains(&self.strategy) && matches!(axis, "head" | "start" | "backbone") {
+            return Some(String::new()); // an estimator has no network
+        }
         Some(match axis {
             "block" => self.block.name().to_owned(),
             "data" => study.data[self.data].name.clone(),
@@ -110,9 +113,10 @@ pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Ve
                         let cell = Cell { head: head.clone(), ..cell.clone() };
                         study.starts.keys().map(move |start| Cell { start: start.clone(), ..cell.clone() })
                     })),
-                    Block::Fair => cells.extend(
-                        study.strategies.names.iter().map(|name| Cell { strategy: name.clone(), ..cell.clone() }),
-                    ),
+                    // Estimators stand beside the strategies with the base head, with which they are compared.
+                    Block::Fair => {
+                        cells.extend(study.others().map(|name| Cell { strategy: name.clone(), ..cell.clone() }));
+                    }
                     Block::Shift => {
                         for shift in levels(study, attribute)? {
                             let with = |name: &String| Cell {

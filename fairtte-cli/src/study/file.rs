@@ -10,7 +10,9 @@ use fairtte_records::TOLERATED_LOSS;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-pub(crate) use self::tables::{Backbone, BiasOfStudy, Execute, Heads, Keep, OneOrMore, Strategies, StudyData};
+pub(crate) use self::tables::{
+    Backbone, BiasOfStudy, Estimators, Execute, Heads, Keep, OneOrMore, Strategies, StudyData,
+};
 use super::cells::Block;
 use super::halving::Halving;
 use super::search::Range;
@@ -62,6 +64,9 @@ pub(crate) struct StudyFile {
     /// The strategies.
     #[serde(default)]
     pub(crate) strategies: Strategies,
+    /// Estimators on columns, in the block `fair` beside the strategies.
+    #[serde(default, skip_serializing_if = "Estimators::is_empty")]
+    pub(crate) estimators: Estimators,
     /// Ranges of keys of a run file.
     #[serde(default)]
     pub(crate) search: BTreeMap<String, Range>,
@@ -118,8 +123,8 @@ fn from_scratch() -> BTreeMap<String, Table> {
 }
 
 /// Keys of a run file that an axis of the study sets.
-const OF_THE_STUDY: [&str; 9] =
-    ["name", "output", "cache", "head", "strategy", "shift", "training-seed", "groups.train", "data"];
+const OF_THE_STUDY: [&str; 10] =
+    ["name", "output", "cache", "head", "strategy", "estimator", "shift", "training-seed", "groups.train", "data"];
 
 impl StudyFile {
     /// Reads a study file with settings of the command line; paths become absolute.
@@ -185,6 +190,7 @@ impl StudyFile {
             starts: from_scratch(),
             base_start: None,
             strategies: Strategies::default(),
+            estimators: Estimators::default(),
             search: BTreeMap::new(),
             shifts: BTreeMap::new(),
             shift_group: BTreeMap::new(),
@@ -195,6 +201,11 @@ impl StudyFile {
             set: Table::new(),
             execute: Execute { keep: Keep::Everything, ..Execute::default() },
         }
+    }
+
+    /// What is compared with the base: the other strategies, and the estimators.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &String> {
+        self.strategies.names.iter().chain(&self.estimators.names)
     }
 
     /// The head of strategies, shifts and backbones.
@@ -250,6 +261,7 @@ impl StudyFile {
             let message = "it is neither strategies.base nor one of strategies.names".to_owned();
             return wrong(&format!("strategies.settings.{unused}"), message);
         }
+        self.estimators.check(&strategies().map(String::as_str).collect::<Vec<_>>())?;
         for (key, names) in self.lists() {
             if let Some(twice) = repeated(&names) {
                 return wrong(key, format!("\"{twice}\" is there twice"));

@@ -28,7 +28,7 @@ mod tidy;
 pub(crate) use analysis::{Analysis, Bound, Causes, Members, Model, ReadCohort, Samples, Section, Study};
 pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
-pub(crate) use file::{Keep, Strategies, StudyFile};
+pub(crate) use file::{Estimators, Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
 pub(crate) use halving::{AtRung, Ladder, Next, may_run};
 pub(crate) use lease::{Claim, Holder, Lease, Sign, Timing, last_sign, time_of_server};

@@ -242,6 +242,11 @@ impl Plan {
             merged.add_table(table, origin);
         }
         let study = self.study();
+        if study.estimators.contains(&cell.strategy) {
+            merged = merged.without_networks();
+            let settings = study.estimators.settings.get(&cell.strategy).cloned().unwrap_or_default();
+            merged.add_table(nested(&format!("estimator.{}", cell.strategy), Value::Table(settings)), "[estimators]");
+        }
         if study.folds > 1 {
             merged.add_table(fold_table(study.folds, self.fold(index), &data.run), "folds");
         }
@@ -261,7 +266,7 @@ impl Plan {
         // One training for the only attribute of a comparison keeps no epochs for others.
         let is_only = self.record.folders == Folders::Words && data.attributes.len() == 1;
         let serves_all = run.serves_all_attributes() && !is_only;
-        if !serves_all {
+        if !serves_all && run.estimator.is_none() {
             run.groups.train = vec![cell.attribute.clone()];
         }
         if let Some(config) = &mut run.pretrained

@@ -20,7 +20,7 @@ use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::FittedAttributes;
 use crate::cohort::Provenance;
-use crate::cohort::label_rule::parse_event;
+use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
 use crate::cohort::{AttributeColumn, Cohort, Sample};
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
@@ -155,11 +155,24 @@ pub(crate) fn is_record(table: &Table) -> bool {
 /// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::DuplicateSample`],
 /// [`DataError::DamagedFile`] if a group is not among the levels the file lists, and what [`Table::read`] returns.
 pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
+    read_events(path, None)
+}
+
+/// As [`read_cohort`], of a table whose column `event` holds causes: 0 = censored, `cause` = the event, any other whole number
+/// the cause of an event of another kind ([`Sample::competing`]).
+///
+/// # Errors
+/// Those of [`read_cohort`].
+pub fn read_cohort_of_cause(path: &Path, cause: u32) -> Result<(Cohort, Vec<Groups>), DataError> {
+    read_events(path, Some(cause))
+}
+
+fn read_events(path: &Path, cause: Option<u32>) -> Result<(Cohort, Vec<Groups>), DataError> {
     let table = Table::read(path)?;
     let metadata = table.metadata(METADATA_KEY).map(serde_json::from_str::<Metadata>).transpose();
     let metadata = metadata.map_err(|error| DataError::damaged(path, error))?;
     let has_units = metadata.as_ref().is_some_and(|metadata| metadata.units);
-    let samples = read_samples(&table, has_units)?;
+    let samples = read_samples(&table, has_units, cause)?;
     let fixed = ["sample_id", "subject_id", "image", "time", "event"];
     let is_fixed = |name: &&str| fixed.contains(name) || (has_units && *name == "unit");
     let (mut attributes, mut groups) = (Vec::new(), Vec::new());
@@ -216,7 +229,7 @@ fn kind(table: &Table, name: &str, values: &[Option<String>], metadata: Option<&
     }
 }
 
-fn read_samples(table: &Table, has_units: bool) -> Result<Vec<Sample>, DataError> {
+fn read_samples(table: &Table, has_units: bool, cause: Option<u32>) -> Result<Vec<Sample>, DataError> {
     let (ids, subjects) = (table.text("sample_id")?, table.text("subject_id")?);
     // An evaluation needs no images, so a user-written table may omit them.
     let mut images = if table.has("image") { table.text("image")? } else { vec![None; table.n_rows()] };
@@ -245,8 +258,11 @@ fn read_samples(table: &Table, has_units: bool) -> Result<Vec<Sample>, DataError
             Ok(time) => return Err(invalid("time", Some(&time.to_string()), "a finite number >= 0")),
             Err(text) => return Err(invalid("time", Some(text), "a finite number >= 0")),
         };
-        let event = events[index].as_deref().and_then(parse_event);
-        let event = event.ok_or_else(|| invalid("event", events[index].as_ref(), "1 (observed) or 0 (censored)"))?;
+        let (parsed, expected) = match cause {
+            None => (events[index].as_deref().and_then(parse_event).map(|event| (event, None)), ZERO_OR_ONE),
+            Some(cause) => (events[index].as_deref().and_then(|text| parse_cause(text, cause)), CAUSE),
+        };
+        let (event, competing) = parsed.ok_or_else(|| invalid("event", events[index].as_ref(), expected))?;
         samples.push(Sample {
             sample_id: sample.into(),
             subject_id: subject.into(),
@@ -254,6 +270,7 @@ fn read_samples(table: &Table, has_units: bool) -> Result<Vec<Sample>, DataError
             image: images[index].take().unwrap_or_default().into(),
             time,
             event,
+            competing,
             source_row: table.row(index),
         });
     }

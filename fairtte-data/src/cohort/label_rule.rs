@@ -110,9 +110,20 @@ impl LabelRule for ObservedTime {
         };
         let parsed = time.parse::<f64>().ok().filter(|time| time.is_finite() && *time > 0.0);
         let time = parsed.ok_or_else(|| invalid(&self.time, time, "a finite number > 0"))?;
-        let event = parse_event(event).ok_or_else(|| invalid(&self.event, event, "1 (observed) or 0 (censored)"))?;
+        let event = parse_event(event).ok_or_else(|| invalid(&self.event, event, ZERO_OR_ONE))?;
         Ok(Label::Kept { time, event })
     }
+}
+
+/// What is expected of an event.
+pub(crate) const ZERO_OR_ONE: &str = "1 (observed) or 0 (censored)";
+/// What is expected of an event that has a cause.
+pub(crate) const CAUSE: &str = "0 (censored) or the number of a cause";
+
+/// Whether the event is that of `cause`, and otherwise of which other cause it is; `None` for anything but a whole number.
+pub(crate) fn parse_cause(text: &str, cause: u32) -> Option<(bool, Option<u32>)> {
+    let found: u32 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;
+    Some((found == cause, Some(found).filter(|found| *found != cause && *found > 0)))
 }
 
 /// `0`, `1`, `0.0`, `1.0`, `true` or `false`.

@@ -14,7 +14,7 @@ pub use attributes::{AttributeConfig, FittedAttribute, FittedAttributes, Renamed
 pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub(crate) use file::is_record;
-pub use file::{read_cohort, write_cohort};
+pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
 pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use provenance::{ContentHasher, Provenance};
@@ -24,6 +24,7 @@ pub use summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary}
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use fairtte_metrics::competing::CompetingOutcomes;
 use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 use rayon::iter::Either;
 use rayon::prelude::*;
@@ -45,8 +46,11 @@ pub struct Sample {
     pub image: PathBuf,
     /// Time to event or censoring, finite, in [`Cohort::time_unit`]; >= 0, and > 0 where the data set's rule says so.
     pub time: f64,
-    /// `true` = event observed, `false` = censored.
+    /// `true` = event observed, `false` = censored, or ended by an event of another cause.
     pub event: bool,
+    /// The cause of an event of another kind that ended the observation at [`time`](Self::time), from 1 on; `None` otherwise,
+    /// and wherever events have no causes.
+    pub competing: Option<u32>,
     /// Row in the source table as a spreadsheet counts it.
     pub source_row: usize,
 }
@@ -153,6 +157,35 @@ impl Cohort {
         let time = rows.iter().map(|&row| self.samples[row].time).collect();
         let event = rows.iter().map(|&row| self.samples[row].event).collect();
         Ok(Outcomes::new(time, event)?)
+    }
+
+    /// Times of the samples at `rows`, in that order, and whether an event of any cause ended their observation: they say who
+    /// is censored.
+    ///
+    /// # Errors
+    /// [`DataError::Metric`] if a time is not finite and >= 0.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    pub fn outcomes_of_any_cause(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
+        let is_end = |&row: &usize| self.samples[row].event || self.samples[row].competing.is_some();
+        let time = rows.iter().map(|&row| self.samples[row].time).collect();
+        Ok(Outcomes::new(time, rows.iter().map(is_end).collect())?)
+    }
+
+    /// Times and causes of the samples at `rows`, in that order, of a cohort that was read for `cause`.
+    ///
+    /// # Errors
+    /// [`DataError::Metric`] if a time is not finite and >= 0.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    pub fn competing_outcomes(&self, rows: &[usize], cause: u32) -> Result<CompetingOutcomes, DataError> {
+        let n_causes = self.samples.iter().filter_map(|sample| sample.competing).fold(cause, u32::max);
+        let cause_of = |sample: &Sample| if sample.event { cause } else { sample.competing.unwrap_or(0) };
+        let time = rows.iter().map(|&row| self.samples[row].time).collect();
+        let causes = rows.iter().map(|&row| cause_of(&self.samples[row])).collect();
+        Ok(CompetingOutcomes::with_causes(time, causes, n_causes)?)
     }
 
     /// Subjects of the samples at `rows`, in that order.
@@ -330,6 +363,7 @@ fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Resu
         image: row.image.unwrap_or_default(),
         time,
         event,
+        competing: None,
         source_row: row.source_row,
     })
 }

@@ -282,6 +282,7 @@ fn cohort(time: &[f64], event: &[bool]) -> Cohort {
         image: std::path::PathBuf::new(),
         time: *time,
         event: *event,
+        competing: None,
         source_row: i + 2,
     };
     Cohort {

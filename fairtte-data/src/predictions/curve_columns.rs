@@ -36,6 +36,15 @@ pub enum Rising {
     RunningMinimumOfAll,
 }
 
+/// What the cells of curves are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Curves {
+    /// S(t), with the treatment of curves that rise.
+    Survival(Rising),
+    /// F(t) of one of several causes; kept is 1 - F(t).
+    Incidence,
+}
+
 /// The changes that bring every curve into \[0, 1\] and make it non-increasing; numerical noise counts too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -122,13 +131,19 @@ pub(crate) fn read_survival(
     samples: &[SampleId],
     names: &[String],
     grid: &[f64],
-    rising: Rising,
+    curves: Curves,
 ) -> Result<(Array2<f64>, CurveRepairs), DataError> {
-    let mut survival = read_values(table, samples, names)?;
-    let (n, path) = (survival.nrows(), table.path());
-    if let Some((looks_like, n_rows)) = LooksLike::of(&survival.view()) {
-        return Err(DataError::NotSurvival { path: path.to_owned(), looks_like, n_rows, n });
-    }
+    let values = read_values(table, samples, names)?;
+    let (n, path) = (values.nrows(), table.path());
+    let (mut survival, rising) = match curves {
+        Curves::Incidence => (without_cause(table, samples, names, grid, values)?, Rising::RunningMinimumOfAll),
+        Curves::Survival(rising) => match LooksLike::of(&values.view()) {
+            Some((looks_like, n_rows)) => {
+                return Err(DataError::NotSurvival { path: path.to_owned(), looks_like, n_rows, n });
+            }
+            None => (values, rising),
+        },
+    };
     let range = -SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE;
     for (time, column) in names.iter().zip(survival.columns()) {
         if let Some(row) = column.iter().position(|value| !range.contains(value)) {
@@ -171,6 +186,42 @@ pub(crate) fn read_survival(
         return Err(DataError::TooManyRepairs { path, n_cells: n_large, n: survival.len() });
     }
     Ok((survival, repairs))
+}
+
+/// 1 - F(t) of `values` F(t), after the check that they are a cumulative incidence.
+fn without_cause(
+    table: &Table,
+    samples: &[SampleId],
+    names: &[String],
+    grid: &[f64],
+    values: Array2<f64>,
+) -> Result<Array2<f64>, DataError> {
+    let (n, path) = (values.nrows(), table.path());
+    // Survival is to its complement what risk is to survival.
+    let complement = values.mapv(|value| 1.0 - value);
+    if let Some((LooksLike::Risk, n_rows)) = LooksLike::of(&complement.view()) {
+        return Err(DataError::NotIncidence { path: path.to_owned(), n_rows, n });
+    }
+    if values.column(0).iter().all(|value| *value > 0.5) && grid[0] <= 0.0 {
+        return Err(DataError::NotIncidence { path: path.to_owned(), n_rows: n, n });
+    }
+    for (row, curve) in values.rows().into_iter().enumerate() {
+        let (mut highest, mut highest_at) = (0.0_f64, 0);
+        for (column, value) in curve.iter().copied().enumerate() {
+            let (sample, place) = (samples[row].to_string(), table.place(row));
+            if !(-SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE).contains(&value) {
+                return Err(DataError::InvalidIncidence { sample, time: names[column].clone(), value, place });
+            }
+            if value < highest - SURVIVAL_TOLERANCE {
+                let (before, time_before, time) = (highest, grid[highest_at], grid[column]);
+                return Err(DataError::FallingIncidence { sample, before, time_before, value, time, place });
+            }
+            if value > highest {
+                (highest, highest_at) = (value, column);
+            }
+        }
+    }
+    Ok(complement)
 }
 
 /// The cells of the columns `names`, `[n_samples, n_times]`, finite numbers.
@@ -227,7 +278,8 @@ pub(crate) mod tests {
         let names: Vec<String> = table.names().into_iter().map(str::to_owned).collect();
         let shown = format!("{}/", folder.path().display());
         let grid: Vec<f64> = names.iter().map(|name| time_of(name).unwrap()).collect();
-        read_survival(&table, &samples, &names, &grid, rising).map_err(|error| error.to_string().replace(&shown, ""))
+        read_survival(&table, &samples, &names, &grid, Curves::Survival(rising))
+            .map_err(|error| error.to_string().replace(&shown, ""))
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::DataError;
 use crate::cohort::Cohort;
 use crate::error::Place;
 use crate::predictions::curve_columns::{
-    CurveRepairs, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
+    CurveRepairs, Curves, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
 };
 use crate::table::{ColumnValues, Table, write_csv, write_parquet, write_parquet_batches};
 
@@ -173,6 +173,20 @@ fn columns_of<'a>(
 /// row without sample, [`DataError::DuplicateSample`], [`DataError::NotSurvival`], [`DataError::TooManyRepairs`],
 /// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming column and row, and what [`Table::read`] returns.
 pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
+    read_curves(path, Curves::Survival(rising))
+}
+
+/// Reads a table of the cumulative incidence of one of several causes, which rises from 0; kept is 1 minus it, the probability
+/// of not having had this cause.
+///
+/// # Errors
+/// Those of [`read_predictions`], but for curves: [`DataError::NotIncidence`], [`DataError::InvalidIncidence`] and
+/// [`DataError::FallingIncidence`].
+pub fn read_incidence(path: &Path) -> Result<PredictionTable, DataError> {
+    read_curves(path, Curves::Incidence)
+}
+
+fn read_curves(path: &Path, curves: Curves) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
     let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
     let samples = read_samples(&table, id)?;
@@ -184,7 +198,7 @@ pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, 
     };
     let grid = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     check_grid(path, &names, &grid)?;
-    let (survival, repairs) = read_survival(&table, &samples, &names, &grid, rising)?;
+    let (survival, repairs) = read_survival(&table, &samples, &names, &grid, curves)?;
     Ok(PredictionTable { samples, grid, survival, repairs })
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use fairtte_metrics::{Outcomes, SampleId};
 
 use crate::cohort::AttributeColumn;
-use crate::cohort::label_rule::parse_event;
+use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
 use crate::error::nearest;
 use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
 use crate::predictions::values::{MISSING, read_attributes};
@@ -25,6 +25,9 @@ pub struct ColumnNames {
     pub event: Option<String>,
     /// The value of an event; every other value is censored. Without it 1 is an event and 0 is censored.
     pub event_value: Option<String>,
+    /// The cause that is evaluated, where the column of events holds causes: 0 = censored, this number = the event, any other
+    /// whole number an event of another cause.
+    pub cause: Option<u32>,
 }
 
 impl ColumnNames {
@@ -42,11 +45,11 @@ impl ColumnNames {
             |name: &Option<String>, usual: &str| name.clone().filter(|name| table.has(name) || !table.has(usual));
         let event = usual(&self.event, "event");
         let event_value = self.event_value.clone().filter(|_| event == self.event);
-        Self { time: usual(&self.time, "time"), event, event_value, ..Self::default() }
+        Self { time: usual(&self.time, "time"), event, event_value, cause: self.cause, ..Self::default() }
     }
 }
 
-/// Reads the outcomes that a censoring curve is fitted on; other columns are ignored. A column that `names` has and the
+/// Reads the outcomes that a censoring curve is fitted on: an event of any cause is one. Other columns are ignored. A column that `names` has and the
 /// table has not may have its usual name, `time` or `event`, with 1 for an event.
 ///
 /// # Errors
@@ -59,7 +62,7 @@ pub fn read_outcomes(path: &Path, names: &ColumnNames) -> Result<Outcomes, DataE
     if outcomes.is_empty() {
         return Err(DataError::EmptyTable { path: path.to_owned() });
     }
-    let (time, event) = outcomes.into_iter().unzip();
+    let (time, event) = outcomes.into_iter().map(|outcome| (outcome.time, outcome.is_end())).unzip();
     Ok(Outcomes::new(time, event)?)
 }
 
@@ -77,12 +80,24 @@ pub fn read_columns(path: &Path, names: &[&str]) -> Result<Option<Vec<AttributeC
     read_attributes(&table, names, &[], &samples).map(Some)
 }
 
+/// The outcome of one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowOutcome {
+    pub(crate) time: f64,
+    pub(crate) event: bool,
+    /// The other cause of an event of another kind.
+    pub(crate) competing: Option<u32>,
+}
+
+impl RowOutcome {
+    /// Whether an event of any cause ended the observation.
+    fn is_end(self) -> bool {
+        self.event || self.competing.is_some()
+    }
+}
+
 /// Time and event of every row.
-pub(crate) fn outcomes(
-    table: &Table,
-    names: &ColumnNames,
-    samples: &[SampleId],
-) -> Result<Vec<(f64, bool)>, DataError> {
+pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId]) -> Result<Vec<RowOutcome>, DataError> {
     let (times, events) = (table.numbers(names.time())?, table.text(names.event())?);
     let event_value = names.event_value.as_deref();
     if let Some(value) = event_value {
@@ -97,24 +112,22 @@ pub(crate) fn outcomes(
             Err(text) if has_decimal_comma(&text) => return Err(bad_time(text, DECIMAL_POINT)),
             Err(text) => return Err(bad_time(text, "a finite number >= 0")),
         };
-        let (is_event, expected) = match event_value {
-            None => (event.as_deref().and_then(parse_event), ZERO_OR_ONE),
-            Some(value) => {
+        let (parsed, expected) = match (event_value, names.cause) {
+            (None, None) => (event.as_deref().and_then(parse_event).map(|event| (event, None)), ZERO_OR_ONE),
+            (None, Some(cause)) => (event.as_deref().and_then(|text| parse_cause(text, cause)), CAUSE),
+            (Some(value), _) => {
                 let present = event.as_deref().filter(|text| !MISSING.contains(text));
                 (
-                    present.map(|text| is_same(text, value)),
+                    present.map(|text| (is_same(text, value), None)),
                     "a value: that of an event, or any other for a censored sample",
                 )
             }
         };
-        let is_event = is_event.ok_or_else(|| invalid(table, row, samples, names.event(), event, expected))?;
-        Ok((time, is_event))
+        let (event, competing) = parsed.ok_or_else(|| invalid(table, row, samples, names.event(), event, expected))?;
+        Ok(RowOutcome { time, event, competing })
     };
     cells.map(outcome).collect()
 }
-
-/// What is expected of an event without a value of its own.
-const ZERO_OR_ONE: &str = "1 (observed) or 0 (censored)";
 
 /// Refuses a value of an event that no cell has.
 fn refuse_unused(table: &Table, column: &str, value: &str, cells: &[Option<String>]) -> Result<(), DataError> {

@@ -17,7 +17,7 @@ use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, 
 use crate::error::nearest;
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
 use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
-use crate::predictions::outcomes::{ColumnNames, invalid, outcomes};
+use crate::predictions::outcomes::{ColumnNames, RowOutcome, invalid, outcomes};
 use crate::predictions::values::read_attributes;
 use crate::table::Table;
 
@@ -239,13 +239,14 @@ pub(super) fn samples(
     subjects: Option<&[SubjectId]>,
 ) -> Result<Vec<Sample>, DataError> {
     let outcomes = outcomes(table, columns, ids)?.into_iter().enumerate();
-    let sample = |(row, (time, event)): (usize, (f64, bool))| Sample {
+    let sample = |(row, RowOutcome { time, event, competing }): (usize, RowOutcome)| Sample {
         sample_id: ids[row].clone(),
         subject_id: subjects.map_or_else(|| ids[row].as_str().into(), |subjects| subjects[row].clone()),
         unit: None,
         image: PathBuf::new(),
         time,
         event,
+        competing,
         source_row: table.row(row),
     };
     Ok(outcomes.map(sample).collect())

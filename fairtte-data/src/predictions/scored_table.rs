@@ -17,7 +17,7 @@ use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes};
 use crate::error::nearest;
 use crate::nearest::synonym;
 use crate::predictions::curve_columns::{
-    CurveRepairs, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
+    CurveRepairs, Curves, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
 };
 use crate::predictions::file::{SAMPLE, read_samples};
 use crate::predictions::levels::DoubtfulLevels;
@@ -53,7 +53,8 @@ pub struct ReadOptions {
     pub columns: ColumnNames,
     /// Values of attributes that stand for a missing one, whatever their case.
     pub missing: Vec<String>,
-    /// The treatment of rising curves.
+    /// The treatment of rising curves; without effect where a cause is evaluated ([`ColumnNames::cause`]): then cells are its
+    /// cumulative incidence, which rises, and [`ScoredTable::survival`] is 1 minus it.
     pub rising: Rising,
 }
 
@@ -116,7 +117,8 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions
         attributes: read_attributes(&table, attributes, &options.missing, &sample_ids)?,
         provenance: None,
     };
-    let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, options.rising)?;
+    let curves = columns.cause.map_or(Curves::Survival(options.rising), |_| Curves::Incidence);
+    let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, curves)?;
     Ok(ScoredTable { cohort, grid, survival, repairs, has_subjects: subjects.is_some(), ignored })
 }
 

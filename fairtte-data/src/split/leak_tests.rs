@@ -16,6 +16,7 @@ fn cohort(samples: &[(&str, &str, Option<&str>)]) -> Cohort {
         image: format!("/nowhere/{i}.png").into(),
         time: 1.0,
         event: false,
+        competing: None,
         source_row: i + 2,
     };
     Cohort {

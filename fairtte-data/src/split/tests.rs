@@ -22,6 +22,7 @@ fn cohort(rows: &[Row]) -> Cohort {
         image: PathBuf::new(),
         time: 1.0,
         event: *event,
+        competing: None,
         source_row: i + 2,
     };
     let column = |name, value: fn(&Row) -> Option<&'static str>| {

@@ -30,6 +30,7 @@ pub fn cohort_of_subjects(subjects: &[String]) -> Cohort {
         image: format!("/nowhere/{i}.png").into(),
         time: i as f64 + 0.5,
         event: i % 3 == 0,
+        competing: None,
         source_row: i + 2,
     };
     Cohort {

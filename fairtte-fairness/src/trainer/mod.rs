@@ -44,7 +44,7 @@ pub use self::observer::{Observer, Silent, StepsFile};
 pub use self::progress::EpochReport;
 pub(crate) use self::progress::Partial;
 pub use self::schedule::{ConstantSchedule, CosineSchedule, ScheduleConfig, StepSchedule};
-pub use self::selection::{Choice, Criterion, EpochRule, TOLERATED_LOSS};
+pub use self::selection::{Choice, Criterion, EpochRule, TOLERATED_LOSS, choices};
 pub use self::tensorboard::TensorBoard;
 pub use self::validation::Scoring;
 

@@ -106,7 +106,7 @@ pub struct Choice {
 ///
 /// # Errors
 /// [`MetricError`] if a value is not finite.
-pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<EpochRule, Choice>, MetricError> {
+pub fn choices(epochs: &[&Validation]) -> Result<BTreeMap<EpochRule, Choice>, MetricError> {
     let mut chosen = BTreeMap::new();
     for rule in EpochRule::of(epochs) {
         let index = match rule.criterion {

@@ -116,6 +116,7 @@ impl Table {
             image: PathBuf::new(),
             time: self.time[i],
             event: self.event[i],
+            competing: None,
             source_row: i + 2,
         };
         Cohort {

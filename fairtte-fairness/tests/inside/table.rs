@@ -71,6 +71,7 @@ impl World {
                 image: PathBuf::new(),
                 time: event_time.min(censored_at),
                 event: event_time <= censored_at,
+                competing: None,
                 source_row: i + 2,
             }
         };

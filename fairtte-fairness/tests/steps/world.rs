@@ -56,6 +56,7 @@ impl World {
             image: PathBuf::new(),
             time: table.time[i],
             event: table.event[i],
+            competing: None,
             source_row: i + 2,
         };
         let cohort = Cohort {

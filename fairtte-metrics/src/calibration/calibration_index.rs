@@ -15,6 +15,10 @@
 //! (20001230)19:24 (slope). Ties by Efron. S outside [1e-10, 1 - 1e-10] is moved to its end before the logarithms.
 //! Golden values: the same model fitted with lifelines 0.30.3 `CoxPHFitter`.
 //!
+//! Where some samples had a competing event, the model is one of the subdistribution hazard, so that o is a cumulative
+//! incidence, and x = log(-log(1 - F)): Austin, Putter, Giardiello & van Klaveren (2022),
+//! doi:10.1186/s41512-021-00114-6.
+//!
 //! Where the knots coincide or there are only two predictions, the spline is a straight line; where all predictions are equal, o is the risk of the baseline
 //! alone.
 
@@ -76,17 +80,18 @@ pub fn calibration_index(
 ) -> Result<CalibrationIndex, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
-    index_of_risk(outcomes, curves.risk_at(time, reading), time)
+    index_of_risk(outcomes, &[], curves.risk_at(time, reading), time)
 }
 
-/// The same of predicted risks at `time`, `[n]`.
+/// The same of predicted risks at `time`, `[n]`, where the samples marked in `competing` (empty: none) had a competing event.
 pub(crate) fn index_of_risk(
     outcomes: &Outcomes,
+    competing: &[bool],
     predicted: Vec<f64>,
     time: f64,
 ) -> Result<CalibrationIndex, MetricError> {
     let weights = vec![1; outcomes.n()];
-    let observed = PreparedCalibrationIndex::new(outcomes, &predicted, time)?.observed(&weights)?;
+    let observed = PreparedCalibrationIndex::new(outcomes, competing, &predicted, time)?.observed(&weights)?;
     let mut errors: Vec<f64> = observed.iter().zip(&predicted).map(|(o, p)| (o - p).abs()).collect();
     let ici = errors.iter().sum::<f64>() / errors.len() as f64;
     errors.sort_by(f64::total_cmp);
@@ -107,7 +112,7 @@ pub fn calibration_slope(
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
     let predicted = curves.risk_at(time, reading);
-    PreparedCalibrationSlope::new(outcomes, &predicted, time)?.weighted(&vec![1; outcomes.n()])
+    PreparedCalibrationSlope::new(outcomes, &[], &predicted, time)?.weighted(&vec![1; outcomes.n()])
 }
 
 /// log(-log S) of every predicted risk, centred at their median for numerical stability.
@@ -140,10 +145,11 @@ pub(crate) struct PreparedCalibrationSlope {
 }
 
 impl PreparedCalibrationSlope {
-    pub(crate) fn new(outcomes: &Outcomes, risk: &[f64], time: f64) -> Result<Self, MetricError> {
+    /// `competing` as in [`index_of_risk`].
+    pub(crate) fn new(outcomes: &Outcomes, competing: &[bool], risk: &[f64], time: f64) -> Result<Self, MetricError> {
         check(outcomes, time)?;
         let x = centred(risk);
-        let design = CoxDesign::new(outcomes, 1, |row| [x[row], 0.0]);
+        let design = CoxDesign::new(outcomes, 1, |row| [x[row], 0.0]).with_competing(competing);
         let start = Start::new(&design, design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES])?);
         Ok(Self { design, start })
     }
@@ -154,6 +160,9 @@ impl PreparedCalibrationSlope {
 
     /// The same for the eight weight vectors from lane `first` of `rows` on; `None` where [`weighted`](Self::weighted) is needed.
     pub(crate) fn lanes(&self, rows: &[BlockWeights], first: usize) -> [Option<f64>; WIDTH] {
+        if self.design.has_competing() {
+            return [None; WIDTH];
+        }
         LaneWeights::new(&self.design, rows, first).fit(&self.start).map(|found| Some(found?[0]))
     }
 }
@@ -171,7 +180,8 @@ pub(crate) struct PreparedCalibrationIndex {
 }
 
 impl PreparedCalibrationIndex {
-    pub(crate) fn new(outcomes: &Outcomes, risk: &[f64], time: f64) -> Result<Self, MetricError> {
+    /// `competing` as in [`index_of_risk`].
+    pub(crate) fn new(outcomes: &Outcomes, competing: &[bool], risk: &[f64], time: f64) -> Result<Self, MetricError> {
         check(outcomes, time)?;
         let x = centred(risk);
         let in_order = sorted(&x);
@@ -182,7 +192,7 @@ impl PreparedCalibrationIndex {
         loop {
             let term = |x: f64| if n_covariates > 1 { spline(x, knots) } else { 0.0 };
             let basis: Vec<_> = x.iter().map(|x| [*x, term(*x)]).collect();
-            let design = CoxDesign::new(outcomes, n_covariates, |row| basis[row]);
+            let design = CoxDesign::new(outcomes, n_covariates, |row| basis[row]).with_competing(competing);
             match design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES]) {
                 Ok(start) => {
                     let start = Start::new(&design, start);
@@ -205,6 +215,9 @@ impl PreparedCalibrationIndex {
 
     /// The same for the eight weight vectors from lane `first` of `rows` on; `None` where [`weighted`](Self::weighted) is needed.
     pub(crate) fn lanes(&self, rows: &[BlockWeights], first: usize) -> [Option<f64>; WIDTH] {
+        if self.design.has_competing() {
+            return [None; WIDTH];
+        }
         let weights = LaneWeights::new(&self.design, rows, first);
         let fitted = weights.fit(&self.start);
         if fitted == [None; WIDTH] {
@@ -311,9 +324,9 @@ mod tests {
     #[test]
     fn a_weight_is_the_number_of_times_that_a_row_occurs() {
         let (outcomes, risk) = sample();
-        let index = PreparedCalibrationIndex::new(&outcomes, &risk, HORIZON).unwrap();
+        let index = PreparedCalibrationIndex::new(&outcomes, &[], &risk, HORIZON).unwrap();
         assert_relative_eq!(index.weighted(&weights()).unwrap(), 0.251_490_573_046_597_7, max_relative = 1e-7);
-        let slope = PreparedCalibrationSlope::new(&outcomes, &risk, HORIZON).unwrap();
+        let slope = PreparedCalibrationSlope::new(&outcomes, &[], &risk, HORIZON).unwrap();
         assert_relative_eq!(slope.weighted(&weights()).unwrap(), 0.823_929_386_792_596_5, max_relative = 1e-7);
         let ratio = crate::calibration::observed_expected::PreparedObservedExpected::new(&outcomes, risk, HORIZON);
         let ratio = ratio.weighted(&weights()).unwrap();
@@ -324,8 +337,8 @@ mod tests {
     #[test]
     fn eight_weight_vectors_side_by_side_have_the_values_of_each() {
         let (outcomes, risk) = sample();
-        let index = PreparedCalibrationIndex::new(&outcomes, &risk, HORIZON).unwrap();
-        let slope = PreparedCalibrationSlope::new(&outcomes, &risk, HORIZON).unwrap();
+        let index = PreparedCalibrationIndex::new(&outcomes, &[], &risk, HORIZON).unwrap();
+        let slope = PreparedCalibrationSlope::new(&outcomes, &[], &risk, HORIZON).unwrap();
         let weight = |row: usize, lane: usize| u16::try_from((row * row + row * 7 + lane * 5) % 13 % 4).unwrap();
         let block: Vec<BlockWeights> = (0..60).map(|row| std::array::from_fn(|lane| weight(row, lane))).collect();
         let (indices, slopes) = (index.lanes(&block, 8), slope.lanes(&block, 8));
@@ -341,16 +354,16 @@ mod tests {
     fn predictions_that_are_perfect_or_constant_or_separate_the_events_are_handled() {
         let outcomes = Outcomes::new((1..=40).map(f64::from).collect(), vec![true; 40]).unwrap();
         let slope = |risk: Vec<f64>| {
-            PreparedCalibrationSlope::new(&outcomes, &risk, 20.0).and_then(|slope| slope.weighted(&[1; 40]))
+            PreparedCalibrationSlope::new(&outcomes, &[], &risk, 20.0).and_then(|slope| slope.weighted(&[1; 40]))
         };
         assert!(matches!(slope(vec![0.5; 40]), Err(MetricError::CalibrationModel { .. })));
         let separated = (0..40).map(|k| 0.99 - 0.02 * f64::from(k)).collect();
         assert!(matches!(slope(separated), Err(MetricError::CalibrationModel { .. })));
         // Risks of exactly 0 and 1 are moved inside before the logarithms.
         let extreme = (0..40).map(|k| f64::from(k % 2)).collect::<Vec<_>>();
-        let index = PreparedCalibrationIndex::new(&outcomes, &extreme, 20.0).unwrap();
+        let index = PreparedCalibrationIndex::new(&outcomes, &[], &extreme, 20.0).unwrap();
         assert!((0.0..=1.0).contains(&index.weighted(&[1; 40]).unwrap()));
-        let beyond = PreparedCalibrationIndex::new(&outcomes, &extreme, 41.0).unwrap_err();
+        let beyond = PreparedCalibrationIndex::new(&outcomes, &[], &extreme, 41.0).unwrap_err();
         assert_eq!(beyond, MetricError::BeyondFollowUp { time: 41.0, last: 40.0 });
     }
 }

@@ -4,6 +4,10 @@
 //! model of a sample that contains the row twice, as a bootstrap replicate does (R's case weights differ at ties).
 //! Source: Efron (1977), doi:10.1080/01621459.1977.10480613. Golden values: lifelines 0.30.3 `CoxPHFitter` on rows that
 //! are repeated.
+//!
+//! With competing events it is a model of the subdistribution hazard: whoever had one stays at risk at later times t, with
+//! the weight G(t-) / G(T-), G the Kaplan-Meier curve of the censoring in the weighted sample (events first). Source: Fine &
+//! Gray (1999), doi:10.1080/01621459.1999.10474144. Golden values: `fairtte-classical`'s, which are checked by themselves.
 
 use crate::{MetricError, Outcomes};
 
@@ -33,6 +37,8 @@ pub(crate) struct CoxDesign {
     pub(super) covariates: Vec<Vector>,
     /// Covariates in use; the others are 0.
     pub(super) n_covariates: usize,
+    /// Which samples had a competing event; empty without any.
+    competing: Vec<bool>,
 }
 
 /// The sums over the samples at risk, or over the tied events.
@@ -65,7 +71,23 @@ impl CoxDesign {
             covariates: order.iter().map(|row| covariates(in_order(row))).collect(),
             order,
             n_covariates,
+            competing: Vec::new(),
         }
+    }
+
+    /// The same where the rows marked in `competing` had a competing event.
+    pub(crate) fn with_competing(self, competing: &[bool]) -> Self {
+        let competing = if competing.contains(&true) {
+            self.order.iter().map(|row| competing[*row as usize]).collect()
+        } else {
+            Vec::new()
+        };
+        Self { competing, ..self }
+    }
+
+    /// Whether a sample had a competing event.
+    pub(crate) fn has_competing(&self) -> bool {
+        !self.competing.is_empty()
     }
 
     /// The coefficients that maximise the partial likelihood of the rows with these weights, started at `start`.
@@ -111,11 +133,31 @@ impl CoxDesign {
         let mut hazard = 0.0;
         self.for_each_event_time(&self.in_order(weights), coefficients, |at, n_events, at_risk, events, _| {
             if at <= time {
-                let ties = (0..n_events).map(|k| at_risk.risk - f64::from(k) / f64::from(n_events) * events.risk);
-                hazard += ties.map(f64::recip).sum::<f64>();
+                hazard += hazard_step(n_events, at_risk, events);
             }
         })?;
         Ok(hazard)
+    }
+
+    /// The event times, ascending, with the cumulative baseline hazard after each of them, of covariates 0. O(n).
+    ///
+    /// # Errors
+    /// As [`baseline`](Self::baseline).
+    pub(crate) fn cumulative_hazard(
+        &self,
+        weights: &[u32],
+        coefficients: Vector,
+    ) -> Result<(Vec<f64>, Vec<f64>), MetricError> {
+        let mut steps = Vec::new();
+        self.for_each_event_time(&self.in_order(weights), coefficients, |at, n_events, at_risk, events, _| {
+            steps.push((at, hazard_step(n_events, at_risk, events)));
+        })?;
+        let mut sum = 0.0;
+        let cumulative = steps.into_iter().rev().map(|(at, step)| {
+            sum += step;
+            (at, sum)
+        });
+        Ok(cumulative.unzip())
     }
 
     fn in_order(&self, weights: &[u32]) -> Vec<u32> {
@@ -159,6 +201,7 @@ impl CoxDesign {
         let mut at_risk = Sums::default();
         let mut first = 0;
         let mut any = false;
+        let mut retained = self.retained(weights, coefficients).into_iter();
         while first < self.time.len() {
             let tied = self.time[first..].iter().take_while(|time| **time >= self.time[first]).count();
             let (mut events, mut linear, mut n_events) = (Sums::default(), Sums::default(), 0);
@@ -174,20 +217,76 @@ impl CoxDesign {
                     n_events += weights[place];
                 }
             }
+            let of_competing = retained.next();
             if n_events > 0 {
                 any = true;
-                if !at_risk.risk.is_finite() {
+                let with_competing = of_competing.map_or(at_risk, |retained| at_risk.plus(&retained));
+                if !with_competing.risk.is_finite() {
                     return Err(NO_MAXIMUM);
                 }
-                visit(self.time[first], n_events, &at_risk, &events, &linear);
+                visit(self.time[first], n_events, &with_competing, &events, &linear);
             }
             first += tied;
         }
         if any { Ok(()) } else { Err(MetricError::CalibrationModel { reason: "there is no event" }) }
     }
+
+    /// By distinct time, from the latest: the sums over the samples that had a competing event before it, each with its
+    /// weight G(t-) / G(T-). Empty without competing events.
+    fn retained(&self, weights: &[u32], coefficients: Vector) -> Vec<Sums> {
+        if !self.has_competing() {
+            return Vec::new();
+        }
+        let mut n_at_risk: f64 = weights.iter().copied().map(f64::from).sum();
+        let (mut censoring, mut so_far, mut retained) = (1.0, Sums::default(), Vec::new());
+        let mut end = self.time.len();
+        while end > 0 {
+            let tied = self.time[..end].iter().rev().take_while(|time| **time <= self.time[end - 1]).count();
+            retained.push(so_far.times(censoring));
+            let (mut n_events, mut n_censored) = (0.0, 0.0);
+            for place in (end - tied..end).filter(|place| weights[*place] > 0) {
+                let (covariates, weight) = (&self.covariates[place], f64::from(weights[place]));
+                if self.competing[place] {
+                    let predictor: f64 = covariates.iter().zip(coefficients).map(|(x, b)| x * b).sum();
+                    // Somebody is observed here: G(T-) is above 0.
+                    so_far.add(*covariates, weight * predictor.exp() / censoring);
+                }
+                let count = if self.event[place] || self.competing[place] { &mut n_events } else { &mut n_censored };
+                *count += weight;
+            }
+            if n_censored > 0.0 {
+                censoring *= 1.0 - n_censored / (n_at_risk - n_events);
+            }
+            n_at_risk -= n_events + n_censored;
+            end -= tied;
+        }
+        retained.reverse();
+        retained
+    }
+}
+
+/// The step of the baseline hazard at an event time, by Efron's approximation.
+fn hazard_step(n_events: u32, at_risk: &Sums, events: &Sums) -> f64 {
+    (0..n_events).map(|k| at_risk.risk - f64::from(k) / f64::from(n_events) * events.risk).map(f64::recip).sum()
 }
 
 impl Sums {
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            risk: self.risk + other.risk,
+            first: std::array::from_fn(|k| self.first[k] + other.first[k]),
+            second: std::array::from_fn(|k| self.second[k] + other.second[k]),
+        }
+    }
+
+    fn times(&self, factor: f64) -> Self {
+        Self {
+            risk: factor * self.risk,
+            first: self.first.map(|sum| factor * sum),
+            second: self.second.map(|sum| factor * sum),
+        }
+    }
+
     fn add(&mut self, [x, y]: Vector, risk: f64) {
         self.risk += risk;
         let (by_x, by_y) = (risk * x, risk * y);

@@ -85,6 +85,17 @@ impl KaplanMeier {
         })
     }
 
+    /// Another step function of the same shape, one value per time.
+    pub(crate) fn of_parts(
+        times: Vec<f64>,
+        survival: Vec<f64>,
+        variance: Vec<Option<f64>>,
+        n_at_risk: Vec<usize>,
+        n_events: Vec<usize>,
+    ) -> Self {
+        Self { times, survival, variance, n_at_risk, n_events }
+    }
+
     /// All distinct observed times (events and censorings), ascending.
     pub fn times(&self) -> &[f64] {
         &self.times

@@ -3,13 +3,9 @@
 pub(crate) mod censoring;
 pub(crate) mod cox;
 pub(crate) mod cox_lanes;
-mod cox_regression;
 pub(crate) mod kaplan_meier;
 pub(crate) mod nelson_aalen;
 
 pub use censoring::{AtZeroCensoring, BeyondLastTime, CensoringCurve, CensoringLookup, CensoringTies};
-pub use cox_regression::{
-    CovariateValues, Covariates, CoxCoefficient, CoxError, CoxRegression, CoxTies, CrossFitted, cross_fitted_curves,
-};
 pub use kaplan_meier::KaplanMeier;
 pub use nelson_aalen::{NelsonAalen, TiedEvents};

@@ -89,7 +89,7 @@ pub fn evaluate_metric(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<MetricReport, MetricError> {
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     let evaluated = Evaluated::of_metric(&input, &description, &metric, true)?;
     Ok(Summary { input: &input, evaluated: &evaluated }.metric(0))
@@ -136,7 +136,7 @@ pub fn compare_metric(
 ) -> Result<ModelComparison, MetricError> {
     let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
     check_names(&names)?;
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     let evaluate = |(_, metric): &(&str, &RowMetric<'_>)| Evaluated::of_metric(&input, &description, *metric, false);
     let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;

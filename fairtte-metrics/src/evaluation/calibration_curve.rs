@@ -2,13 +2,14 @@
 //!
 //! The smooth curve is the one behind the integrated calibration index: o = 1 - exp(-H0(t) exp(f(log(-log S)))), f a
 //! restricted cubic spline of a Cox model (`calibration/calibration_index.rs`; Austin, Harrell & van Klaveren 2020,
-//! doi:10.1002/sim.8570). The points are 1 - Kaplan-Meier in bins of equal size by predicted risk, as many as have
+//! doi:10.1002/sim.8570), of one of several causes a model of the subdistribution hazard. The points are 1 - Kaplan-Meier (of
+//! one of several causes, Aalen-Johansen) in bins of equal size by predicted risk, as many as have
 //! [`EVENTS_PER_BIN`] events by the horizon each on average, at most ten.
 
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::calibration_index::index_of_risk;
-use crate::estimators::KaplanMeier;
+use crate::competing::observed_without;
 use crate::evaluation::evaluated::{AtHorizon, Input};
 use crate::evaluation::groups_summary::observed_interval;
 use crate::{MetricError, Outcomes};
@@ -52,7 +53,7 @@ pub struct CalibrationPoint {
     pub n: usize,
     /// Mean predicted risk, in [0, 1].
     pub predicted: f64,
-    /// 1 - Kaplan-Meier, in [0, 1].
+    /// 1 - Kaplan-Meier, of one of several causes Aalen-Johansen, in [0, 1].
     pub observed: f64,
     /// Lower end of its pointwise interval; `None` without an event by the horizon and where nobody is left.
     pub lower: Option<f64>,
@@ -94,7 +95,8 @@ fn of_rows(
         let reason = format!("number of events by the horizon: {n_events}, fewer than {FEWEST_EVENTS}");
         return Ok(CalibrationCurve { undefined: Some(reason), ..curve });
     }
-    let index = match index_of_risk(&outcomes, at.risk_of(rows), at.time) {
+    let competing = input.competing_of(rows);
+    let index = match index_of_risk(&outcomes, competing.as_deref().unwrap_or_default(), at.risk_of(rows), at.time) {
         Ok(index) => index,
         Err(reason) => return Ok(CalibrationCurve { undefined: Some(reason.to_string()), ..curve }),
     };
@@ -106,32 +108,34 @@ fn of_rows(
     points.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
     (curve.predicted, curve.observed) = points.into_iter().unzip();
     curve.ici = Some(index.ici);
-    curve.bins = bins(&outcomes, &index.predicted, &order, n_events, (at.time, input.settings.level))?;
+    let n_bins = (n_events / EVENTS_PER_BIN).min(MOST_BINS);
+    if n_bins > 1 {
+        let (samples, at) = ((&outcomes, competing.as_deref()), (at.time, input.settings.level));
+        curve.bins = points_in_bins(samples, &index.predicted, &order, n_bins, at)?;
+    }
     Ok(curve)
 }
 
 /// Bins of equal size of the rows in `order`; a bin that is not followed to the horizon is left out.
-fn bins(
-    outcomes: &Outcomes,
+pub(crate) fn points_in_bins(
+    (outcomes, competing): (&Outcomes, Option<&[bool]>),
     risk: &[f64],
     order: &[usize],
-    n_events: usize,
+    n_bins: usize,
     (horizon, level): (f64, f64),
 ) -> Result<Vec<CalibrationPoint>, MetricError> {
-    let n_bins = (n_events / EVENTS_PER_BIN).min(MOST_BINS);
-    if n_bins < 2 {
-        return Ok(Vec::new());
-    }
     let mut points = Vec::with_capacity(n_bins);
     for bin in 0..n_bins {
         let rows = &order[bin * order.len() / n_bins..(bin + 1) * order.len() / n_bins];
         let of_bin = outcomes.select(rows);
         let followed = of_bin.time().iter().any(|time| *time >= horizon);
-        let survival = KaplanMeier::fit(&of_bin)?.at(horizon);
-        if !followed && survival > 0.0 {
+        let competing: Option<Vec<bool>> = competing.map(|competing| rows.iter().map(|row| competing[*row]).collect());
+        let samples = (&of_bin, competing.as_deref());
+        let survival = observed_without(&of_bin, competing.as_deref())?.at(horizon);
+        if !followed && ends_censored(samples) {
             continue;
         }
-        let interval = observed_interval(&of_bin, horizon, level)?;
+        let interval = observed_interval(samples, horizon, level)?;
         points.push(CalibrationPoint {
             n: rows.len(),
             predicted: rows.iter().map(|row| risk[*row]).sum::<f64>() / rows.len() as f64,
@@ -141,6 +145,13 @@ fn bins(
         });
     }
     Ok(points)
+}
+
+/// Whether somebody is censored at the last time, so that nothing is known of the risk after it.
+fn ends_censored((outcomes, competing): (&Outcomes, Option<&[bool]>)) -> bool {
+    let last = outcomes.time().iter().copied().fold(0.0, f64::max);
+    let is_competing = |row: usize| competing.is_some_and(|competing| competing[row]);
+    (0..outcomes.n()).any(|row| outcomes.time()[row] >= last && !outcomes.event()[row] && !is_competing(row))
 }
 
 #[cfg(test)]
@@ -164,7 +175,8 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], Array2::from_shape_vec((2 * n, 1), survival).unwrap()).unwrap();
         let subjects: Vec<SubjectId> = (0..2 * n).map(|k| SubjectId::from(k.to_string().as_str())).collect();
         let settings = EvaluationSettings { reading: Reading::Step, ..EvaluationSettings::default() };
-        let input = Input { subjects: &subjects, outcomes: &outcomes, groups: &[], settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &[], settings: &settings };
         calibration_curves(&input, Ok(&AtHorizon::new(&curves, Reading::Step, 1.0))).unwrap().remove(0)
     }
 

@@ -133,6 +133,7 @@ pub fn evaluate_cohorts(
     let inputs = cohorts.map(|cohort| Input {
         subjects: cohort.subjects,
         outcomes: cohort.outcomes,
+        competing: None,
         groups: cohort.groups,
         settings: &settings,
     });

@@ -9,7 +9,7 @@ use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
-use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::metrics::{Metric, RequestedMetric, known_metrics};
 use crate::evaluation::over_time::over_time;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
@@ -78,7 +78,7 @@ pub fn evaluate(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<EvaluationReport, MetricError> {
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     curves.check_rows(outcomes.n())?;
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
@@ -121,6 +121,7 @@ impl ChosenTimes {
             n: outcomes.n(),
             n_events: outcomes.n_events(),
             n_subjects: count_subjects(subjects, &all_rows),
+            cause: None,
             reading: settings.reading.to_string(),
             settings: settings.clone(),
             times_undefined: self.window.as_ref().err().map(ToString::to_string),
@@ -172,6 +173,7 @@ pub(crate) fn each_metric<T>(
     found: impl Fn(&Requested<'_>) -> T,
 ) -> Result<Vec<T>, MetricError> {
     let named = input.settings.requested_metrics()?;
+    check_causes(&named, input.competing.is_some())?;
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
     let joint = if named.iter().any(|(name, _)| place(name).is_some()) { predictions } else { &[] };
     let of_model = |of_model| Evaluated::of_curves(input, of_model, relabelled);
@@ -198,12 +200,28 @@ pub(crate) fn each_metric<T>(
     Ok(named.iter().filter_map(of_metric).collect())
 }
 
+/// Every metric is about one of several causes, or none is.
+fn check_causes(named: &[(String, RequestedMetric)], has_causes: bool) -> Result<(), MetricError> {
+    let Some((name, _)) = named.iter().find(|(_, found)| found.metric.needs_causes() != has_causes) else {
+        return Ok(());
+    };
+    if !has_causes {
+        return Err(MetricError::NeedsCauses { name: name.clone() });
+    }
+    let known = known_metrics().into_iter().filter(|metric| metric.needs_causes());
+    let expected: Vec<&str> = known.map(Metric::name).collect();
+    Err(MetricError::IgnoresCauses { name: name.clone(), expected: expected.join(", ") })
+}
+
 /// Observed and predicted survival of the whole sample and of every group.
 fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
     let (level, times) = (input.settings.level, round_times(input.outcomes));
-    let of_slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| match name {
-        None => GroupCurves::new(None, input.outcomes, curves, level, &times),
-        Some(_) => GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level, &times),
+    let of_slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| {
+        if name.is_none() {
+            return GroupCurves::new(None, (input.outcomes, input.competing), curves, level, &times);
+        }
+        let (outcomes, competing) = (input.outcomes.select(&rows), input.competing_of(&rows));
+        GroupCurves::new(name, (&outcomes, competing.as_deref()), &curves.select(&rows), level, &times)
     };
     input.slices().map(of_slice).collect()
 }

@@ -18,6 +18,8 @@ use crate::{
 pub(crate) struct Input<'a> {
     pub(crate) subjects: &'a [SubjectId],
     pub(crate) outcomes: &'a Outcomes,
+    /// Which samples had an event of another cause, where one of several causes is evaluated.
+    pub(crate) competing: Option<&'a [bool]>,
     pub(crate) groups: &'a [Groups],
     pub(crate) settings: &'a EvaluationSettings,
 }
@@ -66,6 +68,11 @@ impl Input<'_> {
             return Err(MetricError::LengthMismatch { what, found: self.subjects.len(), expected: n });
         }
         if n == 0 { Err(MetricError::NoSamples) } else { self.check_reference() }
+    }
+
+    /// Which of some rows had an event of another cause.
+    pub(crate) fn competing_of(&self, rows: &[usize]) -> Option<Vec<bool>> {
+        self.competing.map(|competing| rows.iter().map(|row| competing[*row]).collect())
     }
 
     /// The rows of the whole sample (no name), then of every level of every attribute, by attribute and level.

@@ -11,6 +11,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::observed_expected::PreparedObservedExpected;
+use crate::competing::calibration::PreparedCauseObserved;
+use crate::competing::observed_without;
 use crate::estimators::KaplanMeier;
 use crate::evaluation::evaluated::{AtHorizon, Input, count_subjects};
 use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
@@ -29,6 +31,9 @@ pub struct GroupSummary {
     pub n_subjects: usize,
     /// Observed events at any time.
     pub n_events: usize,
+    /// Events of other causes, where one of several causes is evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_competing: Option<usize>,
     /// Share of samples without an observed event, in [0, 1]; `None` without samples.
     pub censored: Option<f64>,
     /// Median follow-up, in the unit of the data set; `None` if fewer than half of the samples are, by the reverse
@@ -47,7 +52,7 @@ pub struct GroupSummary {
 pub struct HorizonRisk {
     /// Observed events by the horizon.
     pub n_events: usize,
-    /// 1 - Kaplan-Meier, in [0, 1].
+    /// 1 - Kaplan-Meier, of one of several causes Aalen-Johansen, in [0, 1].
     pub observed: f64,
     /// Ends of its pointwise interval; `None` without an event by the horizon and where nobody is left.
     pub observed_interval: Option<(f64, f64)>,
@@ -103,11 +108,11 @@ pub fn describe_groups(
         }
     }
     let all: Vec<usize> = (0..expected).collect();
-    let mut described = vec![counts(None, &all, subjects, outcomes)?];
+    let mut described = vec![counts(None, &all, subjects, (outcomes, None))?];
     for groups in groups {
         let name = |group: GroupId| Some((groups.attribute(), groups.levels()[group.index()].as_str()));
         for group in groups.ids() {
-            described.push(counts(name(group), &groups.rows(group), subjects, outcomes)?);
+            described.push(counts(name(group), &groups.rows(group), subjects, (outcomes, None))?);
         }
     }
     Ok(described)
@@ -118,18 +123,23 @@ fn counts(
     name: Option<(&str, &str)>,
     rows: &[usize],
     subjects: &[SubjectId],
-    outcomes: &Outcomes,
+    (outcomes, competing): (&Outcomes, Option<&[bool]>),
 ) -> Result<GroupSummary, MetricError> {
     let outcomes = outcomes.select(rows);
     let (n, n_events) = (outcomes.n(), outcomes.n_events());
+    let competing = competing.map(|competing| rows.iter().map(|row| competing[*row]).collect::<Vec<_>>());
+    let n_competing = competing.as_ref().map(|competing| competing.iter().filter(|other| **other).count());
+    let of_any_cause = |row: usize| outcomes.event()[row] || competing.as_ref().is_some_and(|other| other[row]);
+    let ended = Outcomes::new(outcomes.time().to_vec(), (0..n).map(of_any_cause).collect())?;
     Ok(GroupSummary {
         attribute: name.map(|(attribute, _)| attribute.to_owned()),
         level: name.map(|(_, level)| level.to_owned()),
         n,
         n_subjects: count_subjects(subjects, rows),
         n_events,
-        censored: (n > 0).then(|| (n - n_events) as f64 / n as f64),
-        median_follow_up: median_follow_up(&outcomes)?,
+        n_competing,
+        censored: (n > 0).then(|| (n - ended.n_events()) as f64 / n as f64),
+        median_follow_up: median_follow_up(&ended)?,
         at_horizon: None,
         at_horizon_undefined: None,
     })
@@ -141,13 +151,14 @@ fn summary(
     input: &Input<'_>,
     at: Result<&AtHorizon, &MetricError>,
 ) -> Result<GroupSummary, MetricError> {
-    let at_horizon = at
-        .map_err(MetricError::clone)
-        .and_then(|at| horizon_risk(&input.outcomes.select(rows), at.risk_of(rows), at.time, input.settings.level));
+    let at_horizon = at.map_err(MetricError::clone).and_then(|at| {
+        let (outcomes, competing) = (input.outcomes.select(rows), input.competing_of(rows));
+        horizon_risk((&outcomes, competing.as_deref()), at.risk_of(rows), at.time, input.settings.level)
+    });
     Ok(GroupSummary {
         at_horizon_undefined: at_horizon.as_ref().err().map(ToString::to_string),
         at_horizon: at_horizon.ok(),
-        ..counts(name, rows, input.subjects, input.outcomes)?
+        ..counts(name, rows, input.subjects, (input.outcomes, input.competing))?
     })
 }
 
@@ -162,20 +173,28 @@ fn median_follow_up(outcomes: &Outcomes) -> Result<Option<f64>, MetricError> {
     Ok(place.map(|place| curve.times()[place]))
 }
 
-fn horizon_risk(outcomes: &Outcomes, risk: Vec<f64>, horizon: f64, level: f64) -> Result<HorizonRisk, MetricError> {
+fn horizon_risk(
+    (outcomes, competing): (&Outcomes, Option<&[bool]>),
+    risk: Vec<f64>,
+    horizon: f64,
+    level: f64,
+) -> Result<HorizonRisk, MetricError> {
     let n = outcomes.n();
     if n == 0 {
         return Err(MetricError::NoSamples);
     }
     let predicted = risk.iter().sum::<f64>() / n as f64;
-    let found = PreparedObservedExpected::new(outcomes, risk, horizon).weighted(&vec![1; n]);
+    let found = match competing {
+        None => PreparedObservedExpected::new(outcomes, risk, horizon).weighted(&vec![1; n]),
+        Some(competing) => PreparedCauseObserved::new((outcomes, competing), risk, horizon).weighted(&vec![1; n]),
+    };
     let observed = match &found {
         Ok(found) => found.observed,
         // The observed risk exists all the same.
-        Err(MetricError::NoPredictedRisk { .. }) => 1.0 - KaplanMeier::fit(outcomes)?.at(horizon),
+        Err(MetricError::NoPredictedRisk { .. }) => 1.0 - observed_without(outcomes, competing)?.at(horizon),
         Err(reason) => return Err(reason.clone()),
     };
-    let observed_interval = observed_interval(outcomes, horizon, level)?;
+    let observed_interval = observed_interval((outcomes, competing), horizon, level)?;
     let divided = |(lower, upper)| (lower / predicted, upper / predicted);
     Ok(HorizonRisk {
         n_events: outcomes.n_events_by(horizon),
@@ -187,12 +206,16 @@ fn horizon_risk(outcomes: &Outcomes, risk: Vec<f64>, horizon: f64, level: f64) -
     })
 }
 
-/// The interval of the risk 1 - Kaplan-Meier at `time`; `None` before the first event and once the curve is 0.
+/// The interval of the risk 1 - Kaplan-Meier (of one of several causes, Aalen-Johansen) at `time`; `None` before the first event and once the curve is 0.
 ///
 /// # Errors
 /// [`MetricError::NoSamples`], and [`MetricError::InvalidSetting`] for a level outside (0, 1).
-pub(crate) fn observed_interval(outcomes: &Outcomes, time: f64, level: f64) -> Result<Option<(f64, f64)>, MetricError> {
-    let curve = KaplanMeier::fit(outcomes)?;
+pub(crate) fn observed_interval(
+    (outcomes, competing): (&Outcomes, Option<&[bool]>),
+    time: f64,
+    level: f64,
+) -> Result<Option<(f64, f64)>, MetricError> {
+    let curve = observed_without(outcomes, competing)?;
     let intervals = curve.interval(level)?;
     let passed = curve.times().partition_point(|step| *step <= time);
     let at = passed.checked_sub(1).filter(|place| curve.survival()[*place] < 1.0);
@@ -235,7 +258,8 @@ mod tests {
         let subjects: Vec<SubjectId> = ["a", "a", "b", "c"].into_iter().map(SubjectId::from).collect();
         let settings = EvaluationSettings::default();
         let groups = [groups];
-        let input = Input { subjects: &subjects, outcomes: &outcomes, groups: &groups, settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
         let found = groups_summary(&input, Ok(&AtHorizon::new(&curves, settings.reading, 2.0))).unwrap();
         let counts: Vec<_> = found.iter().map(|g| (g.n, g.n_subjects, g.n_events, g.censored)).collect();
         assert_eq!(counts, [(4, 3, 2, Some(0.5)), (2, 1, 1, Some(0.5)), (2, 2, 1, Some(0.5))]);
@@ -253,10 +277,10 @@ mod tests {
     #[test]
     fn risks_that_do_not_exist_say_why() {
         let short = outcomes(&[(1.0, true), (2.0, false)]);
-        let beyond = horizon_risk(&short, vec![0.5; 2], 3.0, 0.95);
+        let beyond = horizon_risk((&short, None), vec![0.5; 2], 3.0, 0.95);
         assert_eq!(beyond, Err(MetricError::BeyondFollowUp { time: 3.0, last: 2.0 }));
-        let without_risk = horizon_risk(&short, vec![0.0; 2], 1.0, 0.95).unwrap();
+        let without_risk = horizon_risk((&short, None), vec![0.0; 2], 1.0, 0.95).unwrap();
         assert_eq!((without_risk.observed, without_risk.ratio, without_risk.ratio_interval), (0.5, None, None));
-        assert_eq!(horizon_risk(&outcomes(&[]), vec![], 1.0, 0.95), Err(MetricError::NoSamples));
+        assert_eq!(horizon_risk((&outcomes(&[]), None), vec![], 1.0, 0.95), Err(MetricError::NoSamples));
     }
 }

@@ -118,7 +118,7 @@ pub fn compare_models(
 ) -> Result<ModelComparison, MetricError> {
     let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
     check_names(&names)?;
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     let (chosen, every_two) = (ChosenTimes::of_models(models, &input, censoring), every_two(models.len()));
     let predictions = predictions(models, censoring, &chosen);

@@ -106,7 +106,7 @@ pub fn evaluate_models(
         let (setting, value) = ("place of the reference model", reference.to_string());
         return Err(MetricError::InvalidSetting { setting, value, expected: "a place below the number of models" });
     }
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     models.iter().try_for_each(|(_, curves)| curves.check_rows(outcomes.n()))?;
     let chosen = ChosenTimes::of_models(models, &input, censoring);

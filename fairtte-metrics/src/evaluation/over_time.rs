@@ -1,6 +1,7 @@
 //! AUC and Brier score over time, for the whole sample and for every group, with pointwise intervals.
 //!
-//! The numbers at one time are those of the metrics `auc@t` and `brier@t`. Their intervals are percentile intervals of the
+//! The numbers at one time are those of the metrics `auc@t` and `brier@t`, of one of several causes `cause-auc@t` and
+//! `cause-brier@t`. Their intervals are percentile intervals of the
 //! first replicates of the bootstrap, since a figure shows no third digit of them.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ use crate::{Direction, EvaluationSettings, MetricError};
 
 /// The metrics that are shown over time.
 const METRICS: [&str; 2] = ["auc", "brier"];
+/// The same of one of several causes.
+const CAUSE_METRICS: [&str; 2] = ["cause-auc", "cause-brier"];
 
 /// Most replicates behind a pointwise interval.
 const MOST_REPLICATES: usize = 200;
@@ -24,7 +27,7 @@ const MOST_REPLICATES: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OverTime {
-    /// Name of the metric as in the settings: `auc` or `brier`.
+    /// Name of the metric as in the settings: `auc` or `brier`, of one of several causes `cause-auc` or `cause-brier`.
     pub metric: String,
     /// Short name for figures.
     pub label: String,
@@ -75,7 +78,8 @@ pub(crate) fn over_time(
         ..input.settings.clone()
     };
     let input = Input { settings: &settings, ..*input };
-    let metrics = METRICS.map(RequestedMetric::parse).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let names = if input.competing.is_some() { CAUSE_METRICS } else { METRICS };
+    let metrics = names.map(RequestedMetric::parse).into_iter().collect::<Result<Vec<_>, _>>()?;
     let requested = metrics.iter().flat_map(|RequestedMetric { metric, .. }| {
         times.iter().map(|time| RequestedAt { metric: *metric, horizon: Ok(*time), threshold: None })
     });

@@ -64,6 +64,7 @@ impl<'a> Evaluated<'a> {
         let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
             let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
+            let competing = input.competing_of(rows);
             let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
                 metric.prepare(&ScoredSample {
                     outcomes: &outcomes,
@@ -71,6 +72,7 @@ impl<'a> Evaluated<'a> {
                     censoring: predictions.censoring,
                     reading: input.settings.reading,
                     risk: input.settings.risk,
+                    competing: competing.as_deref(),
                     subjects: &subjects,
                     times: &times,
                     horizon,

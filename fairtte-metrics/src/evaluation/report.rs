@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
 use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow};
@@ -22,6 +23,10 @@ pub struct EvaluationReport {
     pub n_events: usize,
     /// Distinct subjects among them.
     pub n_subjects: usize,
+    /// The cause that is evaluated, if it is one of several: then events are those of this cause, risks are cumulative
+    /// incidences, and curves are 1 minus them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<EvaluatedCause>,
     /// How curves were read between grid points, for example `refined x10`.
     pub reading: String,
     /// The settings, with all defaults written out.
@@ -62,6 +67,18 @@ impl EvaluationReport {
     pub fn metric(&self, name: &str) -> Option<&MetricReport> {
         self.metrics.iter().find(|metric| metric.name == name)
     }
+}
+
+/// One of several causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EvaluatedCause {
+    /// Its number, from 1 on.
+    pub cause: u32,
+    /// Causes in all.
+    pub n_causes: u32,
+    /// Samples with an event of another cause.
+    pub n_competing: usize,
 }
 
 /// The fixed properties of a metric.
@@ -307,7 +324,7 @@ pub struct GroupCurves {
     pub n: usize,
     /// Events.
     pub n_events: usize,
-    /// Kaplan-Meier curve; empty for a group without samples.
+    /// Kaplan-Meier curve, of one of several causes 1 - Aalen-Johansen; empty for a group without samples.
     pub kaplan_meier: BandedCurve,
     /// Mean of the predicted curves; empty for a group without samples.
     pub predicted: Curve,
@@ -345,12 +362,12 @@ pub struct Curve {
 impl GroupCurves {
     pub(crate) fn new(
         name: Option<(&str, &str)>,
-        outcomes: &Outcomes,
+        (outcomes, competing): (&Outcomes, Option<&[bool]>),
         curves: &SurvivalCurves,
         level: f64,
         round_times: &[f64],
     ) -> Result<Self, MetricError> {
-        let kaplan_meier = match KaplanMeier::fit(outcomes) {
+        let kaplan_meier = match observed_without(outcomes, competing) {
             Ok(curve) => BandedCurve::new(&curve, outcomes.n(), level)?,
             Err(_) => BandedCurve::default(),
         };

@@ -40,7 +40,7 @@ pub struct RiskTertile {
     pub n: usize,
     /// Events.
     pub n_events: usize,
-    /// Kaplan-Meier curve; empty without samples.
+    /// Kaplan-Meier curve, of one of several causes 1 - Aalen-Johansen; empty without samples.
     pub kaplan_meier: BandedCurve,
     /// Mean of the predicted curves; empty without samples.
     pub predicted: Curve,
@@ -68,8 +68,9 @@ pub(crate) fn risk_tertiles(
     let tertile = |rows: &[usize], third: usize| {
         let rows: Vec<usize> = rows.iter().copied().filter(|row| third_of[*row] == third).collect();
         let (outcomes, curves) = (input.outcomes.select(&rows), predictions.curves.select(&rows));
+        let competing = input.competing_of(&rows);
         let GroupCurves { n, n_events, kaplan_meier, predicted, .. } =
-            GroupCurves::new(None, &outcomes, &curves, input.settings.level, &[])?;
+            GroupCurves::new(None, (&outcomes, competing.as_deref()), &curves, input.settings.level, &[])?;
         let (above, at_most) = (third.checked_sub(1).map(|below| cuts[below]), cuts.get(third).copied());
         Ok(RiskTertile { name: NAMES[third].to_owned(), above, at_most, n, n_events, kaplan_meier, predicted })
     };

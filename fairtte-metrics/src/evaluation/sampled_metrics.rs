@@ -123,7 +123,7 @@ pub fn sample_metrics(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<SampledMetrics, MetricError> {
-    let input = Input { subjects, outcomes, groups, settings };
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
     let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);

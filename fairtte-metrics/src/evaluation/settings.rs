@@ -14,6 +14,9 @@ use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
 const MOST_OVER_TIME: usize = 1000;
+/// What is asked for where one of several causes is evaluated.
+const CAUSE_METRICS: [&str; 6] =
+    ["cause-c", "cause-c-td", "cause-auc-td", "cause-ibs", "cause-ici", "cause-observed-expected"];
 const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
@@ -47,7 +50,8 @@ pub struct EvaluationSettings {
     /// The evaluation times end at this quantile of the evaluated event times, in (0, 1]. Default 0.9.
     pub upper_quantile: f64,
     /// The metrics, by name (`fairtte list metrics`); those about one time as `name@365` or, at the horizon, as `name`.
-    /// Default: `c-td`, `c-td-half`, `auc-td`, `ibs`, `d-calibration`, `ici`, `observed-expected`.
+    /// Default: `c-td`, `c-td-half`, `auc-td`, `ibs`, `d-calibration`, `ici`, `observed-expected`; of one of several causes
+    /// `cause-c`, `cause-c-td`, `cause-auc-td`, `cause-ibs`, `cause-ici`, `cause-observed-expected`.
     pub metrics: Vec<String>,
     /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,6 +164,19 @@ impl EvaluationSettings {
 
     /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
     /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
+    ///
+    /// The same settings for the evaluation of one of several causes: in place of the default metrics those of a cause.
+    #[must_use]
+    pub fn of_cause(&self) -> Self {
+        let metrics = if self.metrics == DEFAULT_METRICS {
+            CAUSE_METRICS.map(str::to_owned).to_vec()
+        } else {
+            self.metrics.clone()
+        };
+        Self { metrics, ..self.clone() }
+    }
+
+    /// The metrics named here, for each of the thresholds where it needs one.
     ///
     /// # Errors
     /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, for one that is named twice, or for

@@ -46,7 +46,7 @@ pub struct AucTd {
 }
 
 impl AucTd {
-    fn new(times: &[f64], values: Vec<Result<f64, MetricError>>) -> Self {
+    pub(crate) fn new(times: &[f64], values: Vec<Result<f64, MetricError>>) -> Self {
         let average = average_of_defined(times, &values);
         Self { times: times.to_vec(), values, time_average: average }
     }

@@ -3,23 +3,25 @@
 //! Source: Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience 24
 //! (1994) 327-336.
 
-/// Counts in buckets, with O(log n) updates and prefix sums.
+use std::ops::AddAssign;
+
+/// Counts in buckets, or sums of weights, with O(log n) updates and prefix sums.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fenwick {
+pub(crate) struct Fenwick<T = u64> {
     /// Node k (from 1) holds the sum of the `k & -k` buckets that end at bucket k - 1.
-    nodes: Vec<u64>,
-    total: u64,
+    nodes: Vec<T>,
+    total: T,
 }
 
-impl Fenwick {
+impl<T: AddAssign + Copy + Default + PartialEq> Fenwick<T> {
     /// Empties all counts and sets the number of buckets; keeps the memory.
     pub(crate) fn reset(&mut self, n_buckets: usize) {
         self.nodes.clear();
-        self.nodes.resize(n_buckets + 1, 0);
-        self.total = 0;
+        self.nodes.resize(n_buckets + 1, T::default());
+        self.total = T::default();
     }
 
-    pub(crate) fn add(&mut self, bucket: usize, count: u64) {
+    pub(crate) fn add(&mut self, bucket: usize, count: T) {
         self.total += count;
         let mut node = bucket + 1;
         while node < self.nodes.len() {
@@ -29,11 +31,11 @@ impl Fenwick {
     }
 
     /// Sum of the buckets below `end`.
-    pub(crate) fn sum_to(&self, end: usize) -> u64 {
-        if self.total == 0 {
-            return 0;
+    pub(crate) fn sum_to(&self, end: usize) -> T {
+        if self.total == T::default() {
+            return T::default();
         }
-        let (mut node, mut sum) = (end, 0);
+        let (mut node, mut sum) = (end, T::default());
         while node > 0 {
             sum += self.nodes[node];
             node &= node - 1;
@@ -41,7 +43,7 @@ impl Fenwick {
         sum
     }
 
-    pub(crate) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> T {
         self.total
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod stratify;
 pub(crate) mod training_draws;
 pub(crate) mod unpaired;
 
+pub use crate::folds::folds_by_subject;
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use intervals::{Interval, IntervalMethod, Replicated};
 pub use jackknife::{Jackknife, JackknifeValues};

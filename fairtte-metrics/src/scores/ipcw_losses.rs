@@ -117,6 +117,9 @@ pub(crate) struct IpcwLosses<'a> {
     reading: Reading,
     /// The weight of every event; not used for the censored.
     at_event: Vec<Weight>,
+    /// The samples that had an event of another cause, none without causes: they stay free of the event, but weigh what an
+    /// event at their time weighs.
+    competing: &'a [bool],
 }
 
 impl<'a> IpcwLosses<'a> {
@@ -142,7 +145,12 @@ impl<'a> IpcwLosses<'a> {
         };
         let at_event =
             outcomes.time().iter().map(|time| Weight::of(&at_event(convention, &censoring, *time))).collect();
-        Ok(Self { weighting, loss, outcomes, curves, censoring, reading, at_event })
+        Ok(Self { weighting, loss, outcomes, curves, censoring, reading, at_event, competing: &[] })
+    }
+
+    /// The same where the samples marked in `competing`, `[n]`, had an event of another cause.
+    pub(crate) fn with_competing(self, competing: &'a [bool]) -> Self {
+        Self { competing, ..self }
     }
 
     /// Number of samples.
@@ -164,7 +172,8 @@ impl<'a> IpcwLosses<'a> {
             let survives = |t: f64| time > t || (censored_at_t_survive && time >= t && !event);
             let n_free = times.partition_point(|t| survives(*t));
             // The censored count while they are free, unless the weight is that of their event.
-            let n_counted = match (event, self.weighting) {
+            let competing = self.competing.get(row).copied().unwrap_or(false);
+            let n_counted = match (event || competing, self.weighting) {
                 (true, _) => times.len(),
                 (false, Weighting::PerTime(_)) => n_free,
                 (false, Weighting::PerSubject) => 0,
@@ -175,7 +184,7 @@ impl<'a> IpcwLosses<'a> {
                 match if per_time { at_time.weight } else { self.at_event[row] } {
                     Weight::Known(weight) => {
                         let survival = at_time.position.map_or(1.0, |at| self.reading.value(curve, at));
-                        visit(row, k, Term::Counted { loss: self.loss.of(survival, free), weight });
+                        visit(row, k, Term::Counted { loss: self.loss.of(survival, free || competing), weight });
                     }
                     Weight::LeftOut => visit(row, k, Term::WithoutWeight),
                     // Evaluated again, for its error.

@@ -57,7 +57,7 @@ use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, S
 /// Those of [`evaluate`](crate::evaluate) and of [`SensitivitySettings::validate`]; [`MetricError::UnknownAttribute`] and
 /// [`MetricError::UnknownLevel`] for a tilted group that is not there; [`MetricError::InvalidSetting`] for an administrative end
 /// after the last observed time, [`MetricError::NotBeforeEnd`] for a metric at a later time;
-/// [`MetricError::CoxRegression`] if an imputation model does not exist.
+/// [`MetricError::ImputationModel`] if an imputation model does not exist.
 ///
 /// Cost: number of deltas times (imputations + 2 replicates) times that of one evaluation without intervals, for each
 /// attribute; in parallel, and the same for any number of threads.
@@ -70,16 +70,15 @@ pub fn sensitivity(
     settings: &EvaluationSettings,
     sensitivity: &SensitivitySettings,
 ) -> Result<SensitivityReport, MetricError> {
-    Input { subjects, outcomes, groups, settings }.check()?;
+    Input { subjects, outcomes, groups, settings, competing: None }.check()?;
     curves.check_rows(outcomes.n())?;
     for found in groups.iter().map(Groups::n).filter(|found| *found != outcomes.n()) {
         return Err(MetricError::LengthMismatch { what: "group memberships", found, expected: outcomes.n() });
     }
     sensitivity.validate()?;
     let tilted = sensitivity.tilted(groups, outcomes.n())?;
-    let about = |groups: &&Groups| {
-        sensitivity.group.as_ref().is_none_or(|tilted| tilted.attribute == groups.attribute())
-    };
+    let about =
+        |groups: &&Groups| sensitivity.group.as_ref().is_none_or(|tilted| tilted.attribute == groups.attribute());
     let mut analysed: Vec<Option<&Groups>> = groups.iter().filter(about).map(Some).collect();
     if analysed.is_empty() {
         analysed.push(None);
@@ -115,7 +114,7 @@ impl Whole<'_> {
         let end = self.end(groups)?;
         let outcomes = until(self.outcomes, end)?;
         let of_attribute = groups.map_or(&[][..], std::slice::from_ref);
-        let input = Input { subjects, outcomes: &outcomes, groups: of_attribute, settings };
+        let input = Input { subjects, outcomes: &outcomes, groups: of_attribute, settings, competing: None };
         let covered = Covered::by([curves], settings.reading);
         let window = choose_times(&outcomes, self.censoring, covered, settings);
         let horizon = choose_horizon(&outcomes, window.as_ref().ok(), settings);
@@ -125,8 +124,14 @@ impl Whole<'_> {
         let strata = Strata::new((&outcomes, &prediction), groups, sensitivity.model, settings.min_events);
         let (reading, tilted) = (settings.reading, self.tilted.to_vec());
         let sample = Sample { outcomes: &outcomes, curves, reading, prediction, tilted, end };
-        let analysis =
-            Analysis { input: &input, settings: sensitivity, sample: &sample, strata: &strata, requests: &requests, groups };
+        let analysis = Analysis {
+            input: &input,
+            settings: sensitivity,
+            sample: &sample,
+            strata: &strata,
+            requests: &requests,
+            groups,
+        };
         let completed = analysis.completed()?;
         let (metrics, kinds) = (requests.descriptions(), requests.kinds());
         let assembly = Assembly { input: &input, metrics: &metrics, kinds: &kinds };
@@ -162,7 +167,8 @@ impl Whole<'_> {
 
     /// The administrative end of follow-up.
     fn end(&self, groups: Option<&Groups>) -> Result<f64, MetricError> {
-        let last = |rows: &mut dyn Iterator<Item = usize>| rows.map(|row| self.outcomes.time()[row]).fold(0.0, f64::max);
+        let last =
+            |rows: &mut dyn Iterator<Item = usize>| rows.map(|row| self.outcomes.time()[row]).fold(0.0, f64::max);
         let last_of_all = last(&mut (0..self.outcomes.n()));
         if let Some(end) = self.sensitivity.administrative {
             if end > last_of_all {
@@ -224,7 +230,11 @@ fn follow_up(sample: &Sample<'_>, strata: &Strata, groups: Option<&Groups>) -> V
     };
     let all: Vec<usize> = (0..sample.outcomes.n()).collect();
     let levels = groups.into_iter().flat_map(|groups| {
-        groups.ids().zip(groups.levels()).zip(&strata.own).map(|((id, level), own)| of(Some(level), &groups.rows(id), !own))
+        groups
+            .ids()
+            .zip(groups.levels())
+            .zip(&strata.own)
+            .map(|((id, level), own)| of(Some(level), &groups.rows(id), !own))
     });
     std::iter::once(of(None, &all, false)).chain(levels).collect()
 }

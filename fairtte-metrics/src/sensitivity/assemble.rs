@@ -94,8 +94,7 @@ impl Assembly<'_> {
             let summary = Summary { input: self.input, evaluated: &evaluated }.metric(metric);
             let (min_events, settings) = (self.input.settings.min_events, self.input.settings);
             let attribute = summary.attributes.into_iter().next();
-            let gap_margin =
-                attribute.as_ref().and_then(|_| evaluated.gap_margin(metric, 0, min_events, settings));
+            let gap_margin = attribute.as_ref().and_then(|_| evaluated.gap_margin(metric, 0, min_events, settings));
             let (groups, gap, worst_group, worst, differences) = match attribute {
                 Some(AttributeReport { groups, gap, worst_group, worst, differences, .. }) => {
                     (groups, Some(gap), worst_group, Some(worst), differences)
@@ -122,11 +121,8 @@ impl Assembly<'_> {
     fn evaluated(&self, pooled: &[Vec<Pooled>]) -> Result<Evaluated<'_>, MetricError> {
         let Input { subjects, outcomes, groups, .. } = *self.input;
         let slice = |rows: Vec<usize>, of_slice: &[Pooled]| {
-            let value = |pooled: &Pooled| SliceValue {
-                value: pooled.value.clone(),
-                n_comparable: None,
-                undefined_times: 0,
-            };
+            let value =
+                |pooled: &Pooled| SliceValue { value: pooled.value.clone(), n_comparable: None, undefined_times: 0 };
             Slice { rows, values: of_slice.iter().map(value).collect() }
         };
         let attribute = |groups: &Groups| {

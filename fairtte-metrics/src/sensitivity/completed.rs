@@ -66,7 +66,10 @@ impl Analysis<'_> {
         let deltas = 0..self.settings.deltas.len();
         let of_delta = |delta: usize| by_imputation.iter().map(|found| found[delta].clone()).collect();
         let of_draws = |delta: usize| {
-            by_draw.iter().map(|found| std::array::from_fn(|k| found[k][delta].clone())).collect::<Vec<[Scores; WITHIN]>>()
+            by_draw
+                .iter()
+                .map(|found| std::array::from_fn(|k| found[k][delta].clone()))
+                .collect::<Vec<[Scores; WITHIN]>>()
         };
         Ok(CompletedScores {
             imputations: deltas.clone().map(of_delta).collect(),

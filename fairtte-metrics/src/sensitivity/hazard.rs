@@ -1,6 +1,7 @@
 //! Cumulative hazards from which the time after censoring is drawn.
 
-use crate::estimators::{CovariateValues, Covariates, CoxError, CoxRegression, CoxTies, KaplanMeier};
+use crate::estimators::KaplanMeier;
+use crate::estimators::cox::CoxDesign;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// The cumulative hazard of a stratum: 0 at time 0, known at its event times, linear between them and constant after the
@@ -74,16 +75,18 @@ impl StratumModel {
         if outcomes.n_events() == 0 {
             return Self::kaplan_meier(outcomes);
         }
-        let covariates = Covariates::new(vec![("predicted risk".to_owned(), CovariateValues::Numbers(prediction))])
-            .map_err(MetricError::CoxRegression)?;
-        match CoxRegression::fit(outcomes, &covariates, CoxTies::Efron) {
-            Ok(model) => {
-                let hazard = CumulativeHazard { times: model.times, hazard: model.cumulative_hazard };
-                Ok(Self { hazard, slope: (model.coefficients[0].value, model.coefficients[0].mean) })
-            }
-            Err(MetricError::CoxRegression(CoxError::Constant { .. })) => Self::kaplan_meier(outcomes),
-            Err(error) => Err(error),
+        let n = prediction.len() as f64;
+        let mean = prediction.iter().sum::<f64>() / n;
+        let deviation = (prediction.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let first = prediction[0];
+        if prediction.iter().all(|value| value.total_cmp(&first).is_eq()) {
+            return Self::kaplan_meier(outcomes);
         }
+        let design = CoxDesign::new(outcomes, 1, |row| [(prediction[row] - mean) / deviation, 0.0]);
+        let weights = vec![1; outcomes.n()];
+        let coefficients = design.fit(&weights, [0.0; 2]).map_err(of_imputation)?;
+        let (times, hazard) = design.cumulative_hazard(&weights, coefficients).map_err(of_imputation)?;
+        Ok(Self { hazard: CumulativeHazard { times, hazard }, slope: (coefficients[0] / deviation, mean) })
     }
 
     /// The event time after `censored_at` of a sample with this prediction whose hazard is multiplied by exp(`delta`); `None`
@@ -91,6 +94,13 @@ impl StratumModel {
     pub(super) fn draw(&self, censored_at: f64, prediction: f64, delta: f64, exponential: f64) -> Option<f64> {
         let (slope, mean) = self.slope;
         self.hazard.time_of_growth(censored_at, exponential / (slope * (prediction - mean) + delta).exp())
+    }
+}
+
+fn of_imputation(error: MetricError) -> MetricError {
+    match error {
+        MetricError::CalibrationModel { reason } => MetricError::ImputationModel { reason },
+        other => other,
     }
 }
 
@@ -185,7 +195,8 @@ mod tests {
         let grid = [0.0, 0.5, 1.0, 2.0, 4.0];
         let survival = grid.map(|t: f64| (-0.3 * t).exp());
         let curves = SurvivalCurves::new(grid.to_vec(), array![survival]).unwrap();
-        let draw = |c: f64, delta: f64, e: f64| draw_predicted((&curves, Reading::ConstantHazard, 0), (c, 3.5), delta, e);
+        let draw =
+            |c: f64, delta: f64, e: f64| draw_predicted((&curves, Reading::ConstantHazard, 0), (c, 3.5), delta, e);
         for (c, delta, e) in [(0.0, 0.0, 0.2), (0.7, 1.0, 1.0), (1.2, -1.0, 0.1), (3.0, 2.0, 0.4)] {
             let expected = c + e / (0.3 * f64::exp(delta));
             assert_relative_eq!(draw(c, delta, e).unwrap(), expected, max_relative = 1e-12);

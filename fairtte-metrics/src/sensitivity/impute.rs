@@ -83,7 +83,7 @@ impl Strata {
     /// The models of a draw, by pool; `None` where no sample needs it or the draw has no sample for it.
     ///
     /// # Errors
-    /// Those of [`CoxRegression::fit`](crate::estimators::CoxRegression::fit).
+    /// [`MetricError::ImputationModel`] if there is none.
     pub(super) fn fit(&self, sample: &Sample<'_>, drawn: &[usize]) -> Result<Models, MetricError> {
         let mut models = vec![None; self.pools.len()];
         if self.model == ImputationModel::Predicted {

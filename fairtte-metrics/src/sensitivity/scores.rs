@@ -108,6 +108,7 @@ impl Requests {
                 reading,
                 risk: settings.risk,
                 subjects: &subjects,
+                competing: None,
                 times: &self.times,
                 horizon,
                 threshold: *threshold,

@@ -43,7 +43,8 @@ pub(super) fn tipping_points(points: &[SensitivityPoint], zero: usize) -> Vec<Ti
         .collect();
     for pair in &points[zero].differences {
         let value_at = |point: &SensitivityPoint| {
-            let same = point.differences.iter().find(|other| (&other.first, &other.second) == (&pair.first, &pair.second));
+            let same =
+                point.differences.iter().find(|other| (&other.first, &other.second) == (&pair.first, &pair.second));
             same.and_then(|pair| pair.difference.value)
         };
         let values: Vec<Option<f64>> = points.iter().map(value_at).collect();

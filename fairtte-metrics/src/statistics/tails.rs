@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 use crate::chi_square::chi_square_upper_tail;
 
 /// Probability that a standard normal variable lies above `z`.
-pub(super) fn normal_upper(z: f64) -> f64 {
+pub fn normal_upper(z: f64) -> f64 {
     let beyond = 0.5 * chi_square_upper_tail(z * z, 1);
     if z < 0.0 { 1.0 - beyond } else { beyond }
 }

@@ -16,6 +16,17 @@ pub enum ClassicalError {
         /// Samples.
         expected: usize,
     },
+    /// Outcomes are of other samples than a prediction.
+    #[error("outcomes of {found} samples, expected those of {expected}")]
+    OutcomesOf {
+        /// Outcomes.
+        found: usize,
+        /// Samples that are predicted.
+        expected: usize,
+    },
+    /// No tree was grown without a sample that could test it.
+    #[error("no out-of-bag samples, expected a sampling that leaves some out and more than one tree")]
+    NoneOutOfBag,
     /// There are no columns.
     #[error("no covariates, expected at least one")]
     NoCovariates,
@@ -28,6 +39,62 @@ pub enum ClassicalError {
     /// Nothing can be learnt.
     #[error("no sample has an event, expected at least one")]
     NoEvents,
+    /// The model is of the logarithm of time.
+    #[error("time of row {row} is 0, expected a time above 0: the model is of the logarithm of time")]
+    TimeZero {
+        /// Row, counted from 0.
+        row: usize,
+    },
+    /// Squares of the values leave the range of the arithmetic.
+    #[error(
+        "covariate {column} has the standard deviation {deviation:e}, expected between 1e-100 and 1e100: change its unit"
+    )]
+    Spread {
+        /// The covariate.
+        column: Column,
+        /// The standard deviation found.
+        deviation: f64,
+    },
+    /// The scale of a parametric model shrinks to 0.
+    #[error(
+        "the times of the events follow the covariates exactly, so that the likelihood has no maximum: expected more events \
+         than coefficients, and times that vary beside the covariates"
+    )]
+    ExactTimes,
+    /// The cut points of a discrete time scale are not such.
+    #[error("cut point {index} is {time}, expected finite times that ascend from above 0")]
+    CutPoints {
+        /// Place, counted from 0.
+        index: usize,
+        /// The time found.
+        time: f64,
+    },
+    /// Every event is after the last cut point.
+    #[error("no sample has an event by {last}, the last cut point, expected at least one")]
+    NoEventByLastCut {
+        /// The last cut point.
+        last: f64,
+    },
+    /// No interval says anything about covariates.
+    #[error(
+        "in every interval with events all samples at risk have one, expected an interval in which some have an event and \
+         others do not"
+    )]
+    NoMixedInterval,
+    /// An iteration has not ended.
+    #[error("the maximum of the likelihood is not found after {steps} steps of Newton's method")]
+    NotFound {
+        /// Steps.
+        steps: usize,
+    },
+    /// A prediction leaves the range of the arithmetic.
+    #[error("the linear predictor of row {row} is {value}, expected a finite number: its covariates are too large")]
+    Predictor {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
     /// A value is missing or infinite.
     #[error("covariate {column} of row {row} is {value}, expected a finite number")]
     NotFinite {
@@ -38,6 +105,16 @@ pub enum ClassicalError {
         /// The value found.
         value: f64,
     },
+    /// A hazard or a probability of treatment of the generator overflows.
+    #[error("the {what} of row {row} has the number {value}, expected finite numbers")]
+    Overflow {
+        /// What overflows.
+        what: &'static str,
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
     /// Another number of columns than in the fit.
     #[error("{found} covariates, expected the {expected} of the fit")]
     Columns {
@@ -45,6 +122,132 @@ pub enum ClassicalError {
         found: usize,
         /// Columns of the fit.
         expected: usize,
+    },
+    /// A column occurs twice.
+    #[error("covariate \"{column}\" is named twice, expected once")]
+    Repeated {
+        /// Name of the column.
+        column: String,
+    },
+    /// A column does not have one value per sample.
+    #[error("covariate \"{column}\" has {found} values, expected {expected}, one per sample")]
+    ColumnLength {
+        /// Name of the column.
+        column: String,
+        /// Values found.
+        found: usize,
+        /// Number of samples.
+        expected: usize,
+    },
+    /// Another number of names than of columns.
+    #[error("{found} names of covariates, expected {expected}, one per column")]
+    Names {
+        /// Names found.
+        found: usize,
+        /// Columns.
+        expected: usize,
+    },
+    /// No column has this name.
+    #[error("{setting} names the covariate \"{name}\", expected one of: {known}")]
+    UnknownCovariate {
+        /// The setting that names it.
+        setting: &'static str,
+        /// The name found.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// New samples do not have the columns of the fit.
+    #[error("the covariates are {found}, expected those of the fit: {expected}")]
+    OtherColumns {
+        /// Names and kinds found.
+        found: String,
+        /// Names and kinds of the fit.
+        expected: String,
+    },
+    /// New samples have a level that the fit does not know.
+    #[error("covariate \"{column}\" is \"{level}\" in row {row}, expected a level of the fit: {known}")]
+    UnknownLevel {
+        /// Name of the column.
+        column: String,
+        /// Row, counted from 0.
+        row: usize,
+        /// The level found.
+        level: String,
+        /// The levels known.
+        known: String,
+    },
+    /// A new sample is in no stratum of the fit.
+    #[error("row {row} is in the stratum {stratum}, expected one with events in the fit: {known}")]
+    UnknownStratum {
+        /// Row, counted from 0.
+        row: usize,
+        /// The stratum found, as `covariate=value`.
+        stratum: String,
+        /// The strata known.
+        known: String,
+    },
+    /// A covariate is the same in all samples.
+    #[error("covariate {column} is the same in all {n} samples, expected one that varies")]
+    Constant {
+        /// The covariate.
+        column: Column,
+        /// Number of samples.
+        n: usize,
+    },
+    /// The squares of a covariate are no numbers.
+    #[error("covariate {column} has values whose squares overflow, expected smaller ones")]
+    TooLarge {
+        /// The covariate.
+        column: Column,
+    },
+    /// A covariate is the same in all samples that are compared.
+    #[error(
+        "covariate {column} is the same among the samples at risk at every event time (of a stratum), expected one that varies"
+    )]
+    NotAtRisk {
+        /// The covariate.
+        column: Column,
+    },
+    /// A covariate says what others say.
+    #[error("covariate {column} is a linear combination of others ({}): leave one of them out", listed(.others))]
+    Collinear {
+        /// The covariate.
+        column: Column,
+        /// The others, in the order of the columns.
+        others: Vec<Column>,
+    },
+    /// Fewer events than coefficients.
+    #[error("number of events: {n_events}, expected at least {n_coefficients}, the number of coefficients")]
+    FewEvents {
+        /// Observed events.
+        n_events: usize,
+        /// Coefficients.
+        n_coefficients: usize,
+    },
+    /// The likelihood grows without end.
+    #[error(
+        "{} the events from the other samples, so that the likelihood has no maximum: leave {} out or merge levels",
+        separating(.columns),
+        if .columns.len() == 1 { "it" } else { "one of them" }
+    )]
+    Separates {
+        /// The covariates whose coefficients grow.
+        columns: Vec<Column>,
+    },
+    /// A search for an optimum did not end.
+    #[error("{what} do not settle in {n_steps} steps, expected fewer")]
+    NotConverged {
+        /// What is searched.
+        what: &'static str,
+        /// Steps made.
+        n_steps: usize,
+    },
+    /// Nothing can be said about time.
+    #[error("all events are at time {time}, expected events at different times")]
+    OneEventTime {
+        /// The time.
+        time: f64,
     },
     /// A setting is outside its range.
     #[error("{setting} is {value}, expected {expected}")]
@@ -65,9 +268,39 @@ impl ClassicalError {
     /// The same error with the names of the covariates, `[p]`, in place of their numbers.
     #[must_use]
     pub fn with_names(self, names: &[String]) -> Self {
+        self.map_columns(|column| column.named(names))
+    }
+
+    /// The same error about other columns: column k of the error is column `places[k]`.
+    pub(crate) fn with_places(self, places: &[usize]) -> Self {
+        let moved =
+            |column: Column| Column { place: places.get(column.place).copied().unwrap_or(column.place), ..column };
+        self.map_columns(moved)
+    }
+
+    fn map_columns(self, map: impl Fn(Column) -> Column) -> Self {
         match self {
-            Self::NotFinite { row, column, value } => Self::NotFinite { row, column: column.named(names), value },
+            Self::NotFinite { row, column, value } => Self::NotFinite { row, column: map(column), value },
+            Self::Constant { column, n } => Self::Constant { column: map(column), n },
+            Self::TooLarge { column } => Self::TooLarge { column: map(column) },
+            Self::Spread { column, deviation } => Self::Spread { column: map(column), deviation },
+            Self::NotAtRisk { column } => Self::NotAtRisk { column: map(column) },
+            Self::Collinear { column, others } => {
+                Self::Collinear { column: map(column), others: others.into_iter().map(&map).collect() }
+            }
+            Self::Separates { columns } => Self::Separates { columns: columns.into_iter().map(&map).collect() },
             other => other,
         }
+    }
+}
+
+fn listed(columns: &[Column]) -> String {
+    columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn separating(columns: &[Column]) -> String {
+    match columns {
+        [one] => format!("covariate {one} separates"),
+        several => format!("covariates {} together separate", listed(several)),
     }
 }

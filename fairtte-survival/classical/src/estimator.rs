@@ -73,7 +73,27 @@ pub(crate) fn check_samples(covariates: &Array2<f64>, outcomes: &Outcomes) -> Re
     check_finite(covariates)
 }
 
-fn check_finite(covariates: &Array2<f64>) -> Result<(), ClassicalError> {
+/// `intercept` plus the products of `coefficients` and covariates, `[n]`.
+///
+/// # Errors
+/// [`ClassicalError::Predictor`] where the sum is not finite.
+pub(crate) fn linear_predictor(
+    covariates: &Array2<f64>,
+    intercept: f64,
+    coefficients: &[f64],
+) -> Result<Vec<f64>, ClassicalError> {
+    let of_row = |(row, x): (usize, ndarray::ArrayView1<'_, f64>)| {
+        let value = intercept + x.iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>();
+        if value.is_finite() { Ok(value) } else { Err(ClassicalError::Predictor { row, value }) }
+    };
+    covariates.rows().into_iter().enumerate().map(of_row).collect()
+}
+
+/// Checks that all values are finite.
+///
+/// # Errors
+/// [`ClassicalError::NotFinite`].
+pub(crate) fn check_finite(covariates: &Array2<f64>) -> Result<(), ClassicalError> {
     match covariates.indexed_iter().find(|(_, value)| !value.is_finite()) {
         Some(((row, column), value)) => {
             Err(ClassicalError::NotFinite { row, column: Column::new(column), value: *value })

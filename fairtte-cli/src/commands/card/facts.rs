@@ -17,6 +17,8 @@ use crate::run_folder::{Kept, Methods, RunFolder, read_json};
 type Facts = Vec<(&'static str, String)>;
 
 /// Shown for what earlier versions did not write into the run folder.
+/// What is predicted.
+const CURVES: &str = "for every sample a curve: the probability that the event has not occurred by each time";
 const NOT_RECORDED: &str = "not recorded by the version that trained it";
 
 /// What was trained and how.
@@ -27,15 +29,15 @@ pub(super) fn of_model(run: &RunFile, folder: &RunFolder) -> Result<Facts, CliEr
     let (kept, epochs, written) = (folder.kept()?, folder.epochs()?, run.written());
     let about =
         |of: fn(&Methods) -> &String| kept.methods.as_ref().map_or(NOT_RECORDED, |methods| of(methods).as_str());
+    if let Some(estimator) = kept.methods.as_ref().and_then(|methods| methods.estimator.as_ref()) {
+        return of_estimator(run, folder, &kept, &written, estimator);
+    }
     let (backbone, head) = (written.word("model.backbone"), written.choice_with_settings("head"));
     let strategy = written.choice_with_settings("strategy");
     Ok(vec![
         ("trained", trained_on(&epochs)),
         ("trained with", kept.fairtte.clone().map_or_else(|| NOT_RECORDED.to_owned(), |v| format!("fairtte {v}"))),
-        (
-            "prediction",
-            "for every sample a curve: the probability that the event has not occurred by each time".to_owned(),
-        ),
+        ("prediction", CURVES.to_owned()),
         ("input", input(run, folder)?),
         ("backbone", format!("{backbone}: {}", about(|methods| &methods.backbone))),
         ("head", format!("{head}: {}", about(|methods| &methods.head))),
@@ -50,6 +52,26 @@ pub(super) fn of_model(run: &RunFile, folder: &RunFolder) -> Result<Facts, CliEr
     ])
 }
 
+/// The same of an estimator.
+fn of_estimator(
+    run: &RunFile,
+    folder: &RunFolder,
+    kept: &Kept,
+    written: &Written,
+    summary: &str,
+) -> Result<Facts, CliError> {
+    let version = kept.fairtte.clone().map_or_else(|| NOT_RECORDED.to_owned(), |version| format!("fairtte {version}"));
+    Ok(vec![
+        ("trained with", version),
+        ("prediction", CURVES.to_owned()),
+        ("input", input(run, folder)?),
+        ("estimator", format!("{}: {summary}", written.choice_with_settings("estimator"))),
+        ("times", format!("{} cut points, {}", written.word("time.intervals"), written.word("time.grid"))),
+        ("attributes in the training", "none: an estimator reads no groups".to_owned()),
+        ("seed", seeds(run)),
+    ])
+}
+
 /// The day on which the last epoch ended.
 fn trained_on(epochs: &[EpochReport]) -> String {
     // Runs of earlier versions have 0.
@@ -61,12 +83,13 @@ fn trained_on(epochs: &[EpochReport]) -> String {
 
 fn input(run: &RunFile, folder: &RunFolder) -> Result<String, CliError> {
     let path = folder.features();
-    if run.is_tabular() && path.exists() {
+    if run.reads_columns() && path.exists() {
         let features: TabularFeatures = read_json(&path)?;
         let names: Vec<&str> = features.columns.iter().map(|column| column.column.as_str()).collect();
         let left_out: Vec<String> = features.left_out.iter().map(|c| format!("{} ({})", c.column, c.reason)).collect();
         let without = if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join(", ")) };
-        return Ok(format!("{} of a table: {}{without}", counted(names.len(), "column"), names.join(", ")));
+        let of = if run.is_tabular() { "a table" } else { "the attributes of the images" };
+        return Ok(format!("{} of {of}: {}{without}", counted(names.len(), "column"), names.join(", ")));
     }
     if run.is_tabular() {
         return Ok("columns of a table".to_owned());

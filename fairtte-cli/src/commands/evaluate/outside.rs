@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_outcomes, read_scored_table};
+use fairtte_data::cohort::read_cohort_of_cause;
+use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table};
 use fairtte_data::{AttributeConfig, DataError, Part, Split, read_cohort, read_predictions};
+use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
     SurvivalCurves,
@@ -33,6 +35,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
     let target = target.with_exports(&arguments.exports);
     let settings = settings(None, &arguments.set, Some(&arguments.scores))?;
+    let settings = if arguments.cause.is_some() { settings.of_cause() } else { settings };
     if arguments.part.is_some() && arguments.split.is_none() {
         let message = "there are no parts without --split".to_owned();
         return Err(CliError::setting("--part", message, None));
@@ -40,6 +43,15 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     // The attributes of a cohort are in its file.
     let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
+    if settings.sensitivity.is_some() && arguments.cause.is_some() {
+        let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
+        return Err(CliError::setting("--sensitivity", message, None));
+    }
+    if names.is_some() && arguments.cause.is_some() {
+        let message =
+            "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
+        return Err(CliError::setting("--cause", message, None));
+    }
     if names.is_some() && !arguments.scores.baseline.is_empty() {
         let message = "a baseline stands beside one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--baseline", message, None));
@@ -98,13 +110,14 @@ fn alone(
     let mut names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
     names.extend(covariates.iter().filter(|name| configs.iter().all(|attribute| attribute.name != **name)));
     let own = &arguments.own;
-    let options = own_table::options(own, rising(arguments))?;
+    let mut options = own_table::options(own, rising(arguments))?;
+    options.columns.cause = arguments.cause;
     let help = |error| own_table::with_help(error, own);
     let mut table = read_scored_table(path, &names, &options).map_err(help)?;
     own_table::name_unit(&mut table.cohort, own)?;
     let fitted = table.fit_attributes(configs).map_err(with_help)?;
     let rows = table.cohort.all_rows();
-    let evaluated = table.cohort.outcomes(&rows)?;
+    let evaluated = table.cohort.outcomes_of_any_cause(&rows)?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
@@ -122,6 +135,7 @@ fn alone(
     let covariates: Vec<CovariateColumn> =
         covariates.iter().map(|name| baseline::column(&table.cohort, name, &rows)).collect();
     let scored = Scored {
+        cause: arguments.cause,
         rows,
         groups: with_pairs(fitted.all(), arguments.intersections)?,
         curves: SurvivalCurves::new(table.grid.clone(), table.survival)?,
@@ -137,6 +151,7 @@ fn alone(
         settings,
         &mut notes,
     )?;
+    notes.extend(note_on_causes(&report));
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let input = Input {
         has_subjects: table.has_subjects,
@@ -151,6 +166,7 @@ fn alone(
     facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&input.censoring, arguments.train.as_ref())));
     facts.extend(repair_fact(arguments, &input.repairs));
     facts.extend(own_table::fact(own));
+    facts.extend(fact_of_cause(&report));
     let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
     publish_outside(&scored, (&report, &beside), &facts, &input, None, target, outputs)
 }
@@ -164,10 +180,17 @@ fn with_cohort(
     settings: &EvaluationSettings,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let (mut cohort, groups) = read_cohort(cohort_file)?;
+    let (mut cohort, groups) = match arguments.cause {
+        None => read_cohort(cohort_file)?,
+        Some(cause) => read_cohort_of_cause(cohort_file, cause)?,
+    };
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
-    let predictions = read_predictions(path, rising(arguments)).map_err(with_help)?;
+    let predictions = match arguments.cause {
+        None => read_predictions(path, rising(arguments)),
+        Some(_) => read_incidence(path),
+    };
+    let predictions = predictions.map_err(with_help)?;
     let (grid, repairs) = (predictions.grid.clone(), predictions.repairs);
     let mut notes: Vec<String> =
         note_on_repairs(&repairs, arguments.repair, predictions.samples.len()).into_iter().collect();
@@ -178,7 +201,8 @@ fn with_cohort(
     }
     notes.extend(own_table::notes_on_groups(&groups));
     let all_groups = with_pairs(&groups, arguments.intersections)?;
-    let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?;
+    let scored =
+        Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?.of_cause(arguments.cause);
     let report = scored.evaluate_outside(settings)?;
     let sensitivity = Sensitivity::required(&scored, settings)?;
     let asked = baseline::named(&arguments.scores.baseline)?;
@@ -188,11 +212,15 @@ fn with_cohort(
             baseline::of_cohort(&arguments.scores.baseline, (&cohort, &all_groups, split.as_ref()), &scored, settings)?
         }
     };
+    notes.extend(note_on_causes(&report));
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let input = Input {
         has_subjects: true,
-        censoring: about_censoring(&cohort.outcomes(&fitted_on)?, if split.is_some() { "train" } else { "evaluated" }),
+        censoring: about_censoring(
+            &cohort.outcomes_of_any_cause(&fitted_on)?,
+            if split.is_some() { "train" } else { "evaluated" },
+        ),
         repair: repair_name(arguments),
         repairs,
         ignored_columns: Vec::new(),
@@ -206,6 +234,7 @@ fn with_cohort(
     ];
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
     facts.extend(repair_fact(arguments, &repairs));
+    facts.extend(fact_of_cause(&report));
     let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
     publish_outside(&scored, (&report, &beside), &facts, &input, split.map(|_| outputs.part), target, outputs)
 }
@@ -246,6 +275,25 @@ fn publish_outside(
     };
     let coverage = scored.coverage(report.settings.reading)?;
     publish(target, &page, &About { part, run: None, input: Some(input), coverage }, outputs)
+}
+
+/// What an event of another cause is taken for.
+fn note_on_causes(report: &EvaluationReport) -> Option<String> {
+    let cause = report.cause?.cause;
+    Some(format!(
+        "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: whoever \
+         had one is known not to have cause {cause} any more."
+    ))
+}
+
+/// The cause that is evaluated, of how many.
+fn fact_of_cause(report: &EvaluationReport) -> Option<(String, String)> {
+    let EvaluatedCause { cause, n_causes, n_competing } = report.cause?;
+    let others = match n_competing {
+        0 => "no event of another cause".to_owned(),
+        n => format!("{} of other causes", counted(n, "event")),
+    };
+    Some(("cause".to_owned(), format!("{cause} of {n_causes}; {others}")))
 }
 
 /// The sample that the censoring curve was fitted on, in words.

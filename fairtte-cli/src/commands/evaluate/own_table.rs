@@ -31,6 +31,7 @@ pub(in super::super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOp
         time: own.time.clone(),
         event: own.event.clone(),
         event_value: own.event_value.clone(),
+        cause: None,
     };
     Ok(ReadOptions { columns, missing: own.missing.clone(), rising })
 }

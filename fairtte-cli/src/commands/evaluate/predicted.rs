@@ -341,6 +341,7 @@ impl Predicted {
         let order = match_predictions(&self.cohort, &rows, &self.predictions.samples)?;
         let survival = self.predictions.survival.select(Axis(0), &order);
         Ok(Scored {
+            cause: None,
             rows,
             groups: self.groups.clone(),
             curves: SurvivalCurves::new(self.predictions.grid.clone(), survival)?,

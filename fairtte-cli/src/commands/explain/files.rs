@@ -142,7 +142,7 @@ fn without_samples(view: &View<'_>) -> Record {
         name: member.run.name.clone(),
         epoch: member.epoch,
         weights_blake3: member.record.epochs[&member.epoch].hash(),
-        strategy: member.predictor.strategy(),
+        strategy: member.run.strategy.name(),
         head: member.run.head.name().to_owned(),
         data: source.name.clone(),
         horizon: arguments.horizon,

@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use fairtte_classical::{FittedEstimator, SurvivalModel as _};
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::Exclusions;
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, Loader};
 use fairtte_fairness::{ModelSettings, Predictor};
 use fairtte_metrics::GroupId;
+use ndarray::Array2;
 
 use super::other::OtherData;
-use crate::CliError;
 use crate::prepare::{Care, Inputs, choose_groups, decode};
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::{ModelRecord, OpenRun, is_training_input};
+use crate::run_folder::{EstimatorModel, FittedKind, ModelRecord, OpenRun, is_training_input, no_network};
+use crate::{CliError, design};
 
 /// A trained run.
 pub(crate) struct Member {
@@ -23,8 +25,14 @@ pub(crate) struct Member {
     pub(crate) record: ModelRecord,
     /// The epoch of its weights, counted from 1.
     pub(crate) epoch: usize,
-    pub(crate) predictor: Predictor,
+    model: Model,
     folder: crate::run_folder::RunFolder,
+}
+
+/// What predicts.
+enum Model {
+    Network(Predictor),
+    Estimator { fitted: FittedEstimator, columns: Vec<String>, times: Vec<f64> },
 }
 
 impl Member {
@@ -38,11 +46,77 @@ impl Member {
         let epoch = record.chosen_epoch(epoch)?;
         let device = device.unwrap_or(&run.device);
         let device: Device = crate::device::open(device)?;
-        let settings = ModelSettings { encoder: &run.model, head: &run.head, strategy: &run.strategy };
         let kept = &record.epochs[&epoch];
-        let weights = folder.weights_of(epoch);
-        let predictor = Predictor::load(&settings, &record.fitted, &weights, &kept.files, &device)?;
-        Ok(Self { path: path.to_owned(), run, record, epoch, predictor, folder })
+        let model = match &record.fitted {
+            FittedKind::Network(fitted) => {
+                let settings = ModelSettings { encoder: &run.model, head: &run.head, strategy: &run.strategy };
+                let weights = folder.weights_of(epoch);
+                Model::Network(Predictor::load(&settings, fitted, &weights, &kept.files, &device)?)
+            }
+            FittedKind::Estimator(EstimatorModel { columns, grid, .. }) => {
+                let fitted = folder.estimator_of(epoch, kept)?;
+                Model::Estimator { fitted, columns: columns.clone(), times: grid.times().to_vec() }
+            }
+        };
+        Ok(Self { path: path.to_owned(), run, record, epoch, model, folder })
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if the run fitted an estimator.
+    pub(crate) fn network(&self) -> Result<&Predictor, CliError> {
+        match &self.model {
+            Model::Network(predictor) => Ok(predictor),
+            Model::Estimator { .. } => Err(no_network(&self.path)),
+        }
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Errors
+    /// As [`network`](Self::network).
+    pub(crate) fn network_mut(&mut self) -> Result<&mut Predictor, CliError> {
+        match &mut self.model {
+            Model::Network(predictor) => Ok(predictor),
+            Model::Estimator { .. } => Err(no_network(&self.path)),
+        }
+    }
+
+    /// Times of the curves.
+    pub(crate) fn times(&self) -> &[f64] {
+        match &self.model {
+            Model::Network(predictor) => predictor.times(),
+            Model::Estimator { times, .. } => times,
+        }
+    }
+
+    /// Whether curves depend on the group of a sample.
+    pub(crate) fn needs_group(&self) -> bool {
+        match &self.model {
+            Model::Network(predictor) => predictor.needs_group(),
+            Model::Estimator { .. } => false,
+        }
+    }
+
+    /// Survival of `rows` at [`times`](Self::times), `[rows, n_times]`; `loader` is that of `inputs`.
+    ///
+    /// # Errors
+    /// As [`Predictor::survival`].
+    pub(crate) fn survival(
+        &self,
+        inputs: &Inputs,
+        loader: &Loader<'_>,
+        rows: &[usize],
+    ) -> Result<Array2<f64>, CliError> {
+        match (&self.model, inputs) {
+            (Model::Network(predictor), _) => Ok(predictor.survival(loader, rows)?),
+            (Model::Estimator { fitted, columns, times }, Inputs::Features { matrix, .. }) => {
+                let covariates = design::columns(matrix, columns, rows)?;
+                Ok(fitted.survival_curves(&covariates, times)?.survival().clone())
+            }
+            (Model::Estimator { .. }, Inputs::Images(_)) => Err(CliError::Bug("an estimator on images".to_owned())),
+        }
     }
 
     /// The images of `other` as this network reads them; those that cannot be decoded leave `cohort`.
@@ -59,6 +133,14 @@ impl Member {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("a table without encodings".to_owned()))?;
             let matrix = encodings.encode(&Tabular::new(config.clone()).features()?.aligned(&cohort)?)?;
+            matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+            return Ok((cohort, Inputs::Features { matrix, encodings }));
+        }
+        if matches!(self.model, Model::Estimator { .. }) {
+            let encodings = self.record.features.clone();
+            let encodings = encodings.ok_or_else(|| CliError::Bug("covariates without encodings".to_owned()))?;
+            let groups = other.groups(&self.record.attributes, &[])?;
+            let matrix = encodings.encode(&design::covariates(&self.run.covariates(), &cohort, &groups)?)?;
             matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
@@ -89,12 +171,13 @@ impl Member {
     /// # Errors
     /// [`CliError::Config`] if predictions depend on a group and the data have no column of the attribute.
     pub(crate) fn membership(&self, groups: &FittedAttributes, n: usize) -> Result<Vec<Option<GroupId>>, CliError> {
-        let trained = &self.record.fitted.cells;
+        let FittedKind::Network(fitted) = &self.record.fitted else { return Ok(vec![None; n]) };
+        let trained = &fitted.cells;
         let names = self.run.training_attributes();
         let known: Vec<&str> = groups.all().iter().map(fairtte_metrics::Groups::attribute).collect();
         if let Some(absent) = names.iter().find(|name| !known.contains(name)) {
-            if self.predictor.needs_group() {
-                let strategy = self.predictor.strategy();
+            if self.needs_group() {
+                let strategy = self.network()?.strategy();
                 let message = format!(
                     "{strategy} predicts by the group of a sample (needs_group_to_predict), and the data have no column \"{absent}\""
                 );
@@ -114,8 +197,8 @@ impl Member {
         };
         let membership: Vec<Option<GroupId>> = chosen.membership().iter().map(place).collect();
         let n_without = membership.iter().filter(|group| group.is_none()).count();
-        if self.predictor.needs_group() && n_without > 0 {
-            let (strategy, attribute) = (self.predictor.strategy(), chosen.attribute());
+        if self.needs_group() && n_without > 0 {
+            let (strategy, attribute) = (self.network()?.strategy(), chosen.attribute());
             say(format!(
                 "note: {strategy} predicts by \"{attribute}\", which {n_without} of {n} samples do not have; missing-attribute says what it does"
             ));

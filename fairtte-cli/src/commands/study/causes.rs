@@ -103,7 +103,7 @@ fn bound(plan: &Plan, setting: &Setting, members: &Members) -> Result<Result<Bou
     for model in &members.models {
         let Some(run) = run_folder(plan, model.place)? else { return Ok(Err(NO_MODEL.to_owned())) };
         let member = Member::open(&run, None, None)?;
-        if member.predictor.needs_group() {
+        if member.needs_group() {
             n_by_group += 1;
             continue;
         }
@@ -164,14 +164,14 @@ fn by_own_group(run: &Path, attribute: &str) -> Result<Result<Scored, String>, C
     for (position, level) in levels.iter().enumerate() {
         by_level.entry(level.as_ref().or(known).ok_or_else(no_group)?).or_default().push(position);
     }
-    let trained = &member.record.fitted.cells.levels;
-    let times = member.predictor.times();
+    let trained = &member.record.network(run)?.cells.levels;
+    let times = member.times();
     let mut survival = Array2::zeros((rows.len(), times.len()));
     for (level, positions) in by_level {
         let network = trained.iter().position(|known| known == level).and_then(|place| u32::try_from(place).ok());
         let of_level: Vec<usize> = positions.iter().map(|position| rows[*position]).collect();
         let curves = match network {
-            Some(group) => member.predictor.survival_by(GroupId(group), &loader, &of_level)?,
+            Some(group) => member.network()?.survival_by(GroupId(group), &loader, &of_level)?,
             None => None,
         };
         let Some(curves) = curves else { return Ok(Err(format!("no network was trained on the group {level}"))) };

@@ -75,8 +75,8 @@ fn predict(open: &OpenRun, prepared: &Prepared) -> Result<(), CliError> {
     let samples = prepared.cohort.sample_ids(&rows);
     for (epoch, path) in folder.files_of(&kept) {
         let member = Member::open(folder.path(), Some(&epoch.to_string()), None)?;
-        let survival = member.predictor.survival(&loader, &rows)?;
-        write_predictions(&path, &samples, member.predictor.times(), survival.view())?;
+        let survival = member.survival(&prepared.inputs, &loader, &rows)?;
+        write_predictions(&path, &samples, member.times(), survival.view())?;
     }
     Ok(())
 }

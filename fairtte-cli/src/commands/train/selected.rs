@@ -13,12 +13,13 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
+use crate::run_file::RunFile;
 use crate::run_folder::{Fitted, Methods, ModelWriter, OpenRun, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct SelectionRecord {
+pub(super) struct SelectionRecord {
     /// Name of `training.monitor`, whose best epoch made `predictions.parquet`.
     monitor: &'static str,
     /// That epoch, counted from 1.
@@ -41,17 +42,37 @@ struct SelectionRecord {
 /// some strategies compute from averaged weights, from the best epoch of each group or from recalibrated curves.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct ChosenEpoch {
+pub(super) struct ChosenEpoch {
     /// Epoch, counted from 1.
-    epoch: usize,
+    pub(super) epoch: usize,
     /// Description of the weights, for example `averaged over epochs 9 to 12`.
-    weights: String,
+    pub(super) weights: String,
     /// The rule's metric in the validation part; absent where it is undefined.
-    value: Option<f64>,
+    pub(super) value: Option<f64>,
     /// Its gap between the groups.
-    gap: Option<f64>,
+    pub(super) gap: Option<f64>,
     /// File of the predictions.
-    file: String,
+    pub(super) file: String,
+}
+
+/// The record of the choice of `rules`, of which the epoch of the monitor made `predictions.parquet`.
+pub(super) fn selection(
+    run: &RunFile,
+    epoch: usize,
+    weights: String,
+    rules: BTreeMap<String, ChosenEpoch>,
+    methods: Methods,
+) -> SelectionRecord {
+    SelectionRecord {
+        monitor: run.training.monitor.name(),
+        epoch,
+        weights,
+        reads_groups: run.strategy_reads_groups(),
+        tolerated_loss: TOLERATED_LOSS,
+        rules,
+        fairtte: env!("CARGO_PKG_VERSION"),
+        methods,
+    }
 }
 
 /// Predictions of one epoch that have been written.
@@ -79,7 +100,7 @@ pub(super) fn predict_all(
         Ok(Written {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             weights: strategy.describe_weights(epoch),
-            validation: score_validation(data, &of_validation(prepared, data, &survival)?)?,
+            validation: score_validation(data, &of_validation(prepared, data.validation, &survival)?)?,
         })
     };
     let best = trained.best_epoch;
@@ -99,29 +120,22 @@ pub(super) fn predict_all(
         (rule.name(), ChosenEpoch { epoch: *epoch, weights, value, gap, file })
     });
     let weights = written[&best].weights.clone();
-    let record = SelectionRecord {
-        monitor: run.training.monitor.name(),
-        epoch: best,
-        weights,
-        reads_groups: run.strategy.needs_groups(),
-        tolerated_loss: TOLERATED_LOSS,
-        rules: rules.collect(),
-        fairtte: env!("CARGO_PKG_VERSION"),
-        methods: Methods {
-            backbone: run.model.backbone.summary().to_owned(),
-            head: run.head.settings().summary().to_owned(),
-            strategy: run.strategy.settings().summary().to_owned(),
-        },
+    let methods = Methods {
+        estimator: None,
+        backbone: run.model.backbone.summary().to_owned(),
+        head: run.head.settings().summary().to_owned(),
+        strategy: run.strategy.settings().summary().to_owned(),
     };
+    let record = selection(run, best, weights, rules.collect(), methods);
     let epochs = trained.choices.iter().map(|(rule, choice)| (rule.name(), choice.epoch));
     model.finish(fitted, best, epochs)?;
     write_json(&folder.selection(), &record)
 }
 
 /// The curves of the validation part in the order of its rows.
-fn of_validation(
+pub(super) fn of_validation(
     prepared: &Prepared,
-    data: &TrainingData<'_>,
+    validation: &[usize],
     survival: &Array2<f64>,
 ) -> Result<Array2<f64>, CliError> {
     let rows = predicted_rows(prepared);
@@ -129,7 +143,7 @@ fn of_validation(
         let missing = || CliError::Bug(format!("no prediction of row {row} of the validation part"));
         rows.binary_search(row).map_err(|_| missing())
     };
-    let places = data.validation.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    let places = validation.iter().map(place).collect::<Result<Vec<_>, _>>()?;
     Ok(survival.select(Axis(0), &places))
 }
 

@@ -197,7 +197,7 @@ impl<'a> Description<'a> {
     /// [`CliError`] for a head that is not one of this program's own.
     pub(super) fn new(member: &'a Member, export: &'a Export, weights: WeightsFile) -> Result<Self, CliError> {
         let (run, record) = (&member.run, &member.record);
-        let fitted = &record.fitted;
+        let fitted = record.network(&member.path)?;
         let kept = &record.epochs[&member.epoch];
         let classifier = &fitted.classifier;
         let levels = &fitted.cells.levels;
@@ -217,7 +217,7 @@ impl<'a> Description<'a> {
                 pretrained: run.pretrained.as_ref(),
             },
             weights,
-            input: Input::new(run, record)?,
+            input: Input::new(run, record, fitted.channels)?,
             backbone: BackboneRule::of(&run.model, fitted.channels),
             layers: Layers {
                 order: ORDER,
@@ -241,11 +241,7 @@ impl<'a> Description<'a> {
             reading: run.evaluation.reading,
             time_unit: &record.time_unit,
             recalibration: export.recalibration.as_ref().map(|maps| Recalibration { words: RECALIBRATION, maps }),
-            groups: Groups {
-                attribute: &fitted.cells.attribute,
-                levels,
-                read_by_prediction: member.predictor.needs_group(),
-            },
+            groups: Groups { attribute: &fitted.cells.attribute, levels, read_by_prediction: member.needs_group() },
             attributes: &record.attributes,
         })
     }

@@ -23,7 +23,7 @@ const EXTENSION: &str = "safetensors";
 pub(super) fn run(arguments: &WeightsExport) -> Result<(), CliError> {
     let beside = description_path(&arguments.output)?;
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), Some(DEVICE))?;
-    let export = member.predictor.export()?;
+    let export = member.network()?.export()?;
     let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = file(&member, &export, &file_name(&beside))?;
     let weights = WeightsFile::of(file_name(&arguments.output), sha256(&bytes), &export.tensors);
@@ -51,7 +51,7 @@ fn file(member: &Member, export: &Export, beside: &str) -> Result<Vec<u8>, CliEr
     let backbone = member.run.model.backbone;
     let metadata = [
         ("fairtte.version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("fairtte.channels", member.record.fitted.channels.to_string()),
+        ("fairtte.channels", member.record.network(&member.path)?.channels.to_string()),
         ("fairtte.head", member.run.head.name().to_owned()),
         ("fairtte.strategy", member.run.strategy.name().to_owned()),
         ("fairtte.epoch", member.epoch.to_string()),

@@ -57,7 +57,7 @@ if the value is missing; a missing value is 0 everywhere else";
 impl<'a> Input<'a> {
     /// # Errors
     /// [`CliError`] if settings and record do not fit each other.
-    pub(super) fn new(run: &'a RunFile, record: &'a ModelRecord) -> Result<Self, CliError> {
+    pub(super) fn new(run: &'a RunFile, record: &'a ModelRecord, channels: usize) -> Result<Self, CliError> {
         if let Some(encodings) = &record.features {
             return Ok(Self::Table { names: encodings.names(), encodings, encoding_rules: ENCODINGS });
         }
@@ -69,7 +69,7 @@ impl<'a> Input<'a> {
         let is_volume = run.image.is_volume();
         let is_trilinear = run.image.volume.resample == fairtte_data::image::Resampling::Trilinear;
         Ok(Self::Image {
-            channels: record.fitted.channels,
+            channels,
             axes: if is_volume { "batch, channels, depth, height, width" } else { "batch, channels, height, width" },
             resized_to: stored,
             decoding: recipe(&run.image),
@@ -78,7 +78,7 @@ impl<'a> Input<'a> {
                 (true, false) => ANTIALIASED,
                 (true, true) => TRILINEAR,
             },
-            colours: match (is_volume, record.fitted.channels) {
+            colours: match (is_volume, channels) {
                 (true, 1) => "one channel",
                 (true, _) => "the volume is repeated in every channel",
                 (false, 1) => "colour becomes luma (ITU-R BT.601)",

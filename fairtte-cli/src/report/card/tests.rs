@@ -22,6 +22,7 @@ fn summary(group: Option<(&str, &str)>, [n, n_subjects, n_events]: [usize; 3], f
         n,
         n_subjects,
         n_events,
+        n_competing: None,
         censored: (n > 0).then(|| (n - n_events) as f64 / n as f64),
         median_follow_up: follow_up,
         at_horizon: None,

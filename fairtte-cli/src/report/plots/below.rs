@@ -65,7 +65,7 @@ pub(super) fn differences(
     }
     let x = axes.right + 10.0;
     canvas.text("predicted minus", (x, axes.top + 8.0), Anchor::Start, Ink::new(11.0, INK))?;
-    canvas.text("observed survival", (x, axes.top + 22.0), Anchor::Start, Ink::new(11.0, INK))?;
+    canvas.text("observed", (x, axes.top + 22.0), Anchor::Start, Ink::new(11.0, INK))?;
     canvas.text("above 0: predicted", (x, axes.top + 40.0), Anchor::Start, Ink::new(11.0, MUTED))?;
     canvas.text("risk too low", (x, axes.top + 54.0), Anchor::Start, Ink::new(11.0, MUTED))
 }

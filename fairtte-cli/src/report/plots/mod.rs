@@ -5,6 +5,7 @@
 
 mod below;
 mod bias;
+mod boxes;
 mod by_attribute;
 mod calibration;
 mod canvas;
@@ -23,6 +24,7 @@ mod tertiles;
 mod trade_off;
 
 pub(super) use bias::bias_figure;
+pub(super) use boxes::{BoxPanel, box_figure};
 pub(super) use by_attribute::GroupFigure;
 pub(super) use calibration::{calibration_figures, calibration_of_cohorts};
 pub(super) use canvas::DrawError;

@@ -57,13 +57,13 @@ impl GroupPanels for Style<'_> {
         let (left, right, top, bottom) = (52.0, 356.0, 12.0, 256.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
-        let title = format!("Observed and predicted survival{of}");
+        let title = format!("Observed and predicted {}{of}", self.shown());
         let at_risk = bottom + 52.0;
         let below = at_risk + ROW * (groups.len() + 1) as f64;
         let height = below + 90.0;
         let figure = Figure { id, title, description: self.describe(groups), width: 520.0, height };
         figure.draw(|canvas| {
-            axes.draw_y(canvas, &ticks(&axes.y, 6), "survival probability")?;
+            axes.draw_y(canvas, &ticks(&axes.y, 6), &self.y_title())?;
             self.mark_window(canvas, &axes)?;
             axes.draw_x(canvas, &self.time_ticks(groups, 7), &self.time_title())?;
             numbers_at_risk(canvas, &axes, groups, &GROUP_COLOURS, (at_risk, 520.0))?;
@@ -85,7 +85,7 @@ impl GroupPanels for Style<'_> {
         let (left, right, top, bottom) = (38.0, 232.0, 38.0, 170.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let level = name_of(group);
-        let title = format!("Observed and predicted survival: {level}");
+        let title = format!("Observed and predicted {}: {level}", self.shown());
         let description = self.describe(std::slice::from_ref(group));
         let figure = Figure { id, title, description, width: 252.0, height: 246.0 };
         figure.draw(|canvas| {
@@ -111,6 +111,20 @@ impl GroupPanels for Style<'_> {
 }
 
 impl Style<'_> {
+    /// What the curves are.
+    fn shown(&self) -> String {
+        self.report
+            .cause
+            .map_or_else(|| "survival".to_owned(), |evaluated| format!("probability without cause {}", evaluated.cause))
+    }
+
+    fn y_title(&self) -> String {
+        match self.report.cause {
+            None => "survival probability".to_owned(),
+            Some(evaluated) => format!("1 - incidence of cause {}", evaluated.cause),
+        }
+    }
+
     fn time_title(&self) -> String {
         if self.time_unit.is_empty() { "time".to_owned() } else { format!("time ({})", self.time_unit) }
     }
@@ -152,9 +166,10 @@ impl Style<'_> {
             let observed = last(&group.kaplan_meier.times, &group.kaplan_meier.survival);
             let predicted = last(&group.predicted.times, &group.predicted.survival);
             format!(
-                "{} ({}): observed survival falls to {observed}, predicted mean to {predicted}",
+                "{} ({}): observed {} falls to {observed}, predicted mean to {predicted}",
                 name_of(group),
-                counts(group)
+                counts(group),
+                self.shown()
             )
         };
         groups.iter().map(say).collect::<Vec<_>>().join("; ")

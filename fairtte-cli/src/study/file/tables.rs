@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fairtte_classical::Estimator;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::super::slurm::Slurm;
+use crate::CliError;
 use crate::args::FeatureLayer;
 
 /// A data set of a study.
@@ -61,6 +63,55 @@ pub(crate) struct Strategies {
 impl Default for Strategies {
     fn default() -> Self {
         Self { base: erm(), names: Vec::new(), settings: BTreeMap::new() }
+    }
+}
+
+/// The estimators of a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Estimators {
+    /// Their names (`fairtte list estimators`).
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    /// Settings by name of an estimator, as in `[estimator.NAME]` of a run file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) settings: BTreeMap<String, Table>,
+}
+
+impl Estimators {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// Refuses names that are repeated or those of strategies, unknown ones, and settings of no estimator of the study.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] naming the key.
+    pub(crate) fn check(&self, strategies: &[&str]) -> Result<(), CliError> {
+        let wrong = |key: &str, message: String| Err(CliError::setting(key, message, None));
+        let names = "estimators.names";
+        let known: Vec<&str> = Estimator::CATALOGUE.iter().map(|(name, _)| *name).collect();
+        for (place, name) in self.names.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return wrong(names, format!("\"{name}\" is no estimator, expected one of {}", known.join(", ")));
+            }
+            if self.names[..place].contains(name) {
+                return wrong(names, format!("\"{name}\" is there twice"));
+            }
+            if strategies.contains(&name.as_str()) {
+                return wrong(names, format!("\"{name}\" is also a strategy of the study"));
+            }
+        }
+        match self.settings.keys().find(|name| !self.contains(name)) {
+            Some(unused) => {
+                wrong(&format!("estimators.settings.{unused}"), "it is not one of estimators.names".to_owned())
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ fn cohort(values: &[&str]) -> Cohort {
         image: format!("s{i}.png").into(),
         time: 1.0,
         event: true,
+        competing: None,
         source_row: i + 2,
     };
     let value = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());

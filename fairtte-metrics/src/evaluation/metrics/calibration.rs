@@ -117,7 +117,7 @@ fn side_by_side(
 
 pub(super) fn ici(sample: &ScoredSample<'_>) -> Prepared {
     let horizon = sample.horizon()?;
-    Ok(Box::new(PreparedCalibrationIndex::new(sample.outcomes, &sample.risk_at(horizon), horizon)?))
+    Ok(Box::new(PreparedCalibrationIndex::new(sample.outcomes, &[], &sample.risk_at(horizon), horizon)?))
 }
 
 impl PreparedMetric for PreparedCalibrationSlope {
@@ -132,7 +132,7 @@ impl PreparedMetric for PreparedCalibrationSlope {
 
 pub(super) fn slope(sample: &ScoredSample<'_>) -> Prepared {
     let horizon = sample.horizon()?;
-    Ok(Box::new(PreparedCalibrationSlope::new(sample.outcomes, &sample.risk_at(horizon), horizon)?))
+    Ok(Box::new(PreparedCalibrationSlope::new(sample.outcomes, &[], &sample.risk_at(horizon), horizon)?))
 }
 
 pub(super) fn alpha(sample: &ScoredSample<'_>) -> Prepared {

@@ -8,6 +8,7 @@
 
 mod built_in;
 mod calibration;
+mod causes;
 mod decisions;
 mod registry;
 mod requested;
@@ -21,6 +22,7 @@ use crate::resampling::replicates::{LANES, LaneWeights};
 use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
 
 pub use built_in::built_in_metrics;
+pub use causes::cause_metrics;
 pub use registry::{known_metrics, register_metric};
 pub use requested::{RequestedMetric, RiskOfCurve};
 
@@ -110,6 +112,12 @@ pub trait Metric: Debug + Send + Sync {
     /// nor [target](Self::target) is used, and no group is the worst.
     fn has_best(&self) -> bool {
         true
+    }
+
+    /// Whether the metric is about one of several causes: then it needs outcomes with causes, and predictions are the
+    /// cumulative incidence of that cause; all others would count events of other causes as censorings.
+    fn needs_causes(&self) -> bool {
+        false
     }
 
     /// What the gap between groups is called in the literature on fairness, if it has a name.
@@ -220,6 +228,9 @@ pub struct ScoredSample<'a> {
     pub reading: Reading,
     /// The risk that a rank metric of one number per sample takes from a curve.
     pub risk: RiskOfCurve,
+    /// Which samples had an event of another cause, `[n]`; `None` unless one of several causes is evaluated. Then the events
+    /// of `outcomes` are those of the cause, and `curves` are 1 minus its cumulative incidence.
+    pub competing: Option<&'a [bool]>,
     /// The subject of every sample, `[n]`.
     pub subjects: &'a [&'a SubjectId],
     pub(crate) times: &'a Result<Vec<f64>, MetricError>,

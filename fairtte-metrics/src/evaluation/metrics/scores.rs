@@ -52,7 +52,7 @@ impl PreparedMetric for AucOfRows {
 }
 
 /// A Brier score that is refused above 1.
-struct CheckedBrier {
+pub(super) struct CheckedBrier {
     brier: PreparedBrier,
     cells: Cells,
     /// The subject of the sample that adds most.
@@ -60,7 +60,7 @@ struct CheckedBrier {
 }
 
 impl CheckedBrier {
-    fn boxed(brier: PreparedBrier, sample: &ScoredSample<'_>) -> Box<dyn PreparedMetric> {
+    pub(super) fn boxed(brier: PreparedBrier, sample: &ScoredSample<'_>) -> Box<dyn PreparedMetric> {
         let integrals = brier.subject_integrals().iter().enumerate();
         let largest = integrals.max_by(|a, b| a.1.total_cmp(b.1)).map(|(row, _)| sample.subjects[row].to_string());
         let cells = Cells::whole(brier.subject_integrals().len());

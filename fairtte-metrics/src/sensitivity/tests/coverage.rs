@@ -22,7 +22,8 @@ fn intervals_at_the_true_delta_contain_the_truth_and_at_another_they_do_not() {
     const METRICS: [&str; 2] = ["ibs", "observed-expected"];
     let design = |n| Design { n, dropout: 0.9, delta: [1.0; 2], noise: [0.4, 0.9] };
     let population = design(300_000).draw(1);
-    let of_slices = [truth(&population, |_| true), truth(&population, |row| row % 2 == 0), truth(&population, |row| row % 2 == 1)];
+    let of_slices =
+        [truth(&population, |_| true), truth(&population, |row| row % 2 == 0), truth(&population, |row| row % 2 == 1)];
     let truth: [[f64; 3]; 2] = std::array::from_fn(|metric| of_slices.map(|slice| slice[metric]));
     let tilt = SensitivitySettings {
         deltas: vec![-1.0, 0.0, 1.0],

@@ -82,7 +82,9 @@ fn the_default_end_is_the_earliest_last_time_of_the_groups_with_a_model() {
     };
     assert_eq!((whole.attributes[0].end, &whole.attributes[0].attribute), (1.2, &None));
     let point = &whole.attributes[0].metrics[0].points[0];
-    assert!(point.overall.value.is_some() && point.gap.is_none() && point.worst.is_none() && point.gap_margin.is_none());
+    assert!(
+        point.overall.value.is_some() && point.gap.is_none() && point.worst.is_none() && point.gap_margin.is_none()
+    );
 }
 
 #[test]
@@ -123,7 +125,8 @@ fn settings_that_cannot_be_used_are_refused() {
     assert_eq!(group("sex", "a"), "no attribute is called \"sex\", expected one of: group");
     assert_eq!(group("group", "c"), "attribute \"group\" has no level \"c\", expected one of: a, b");
     let without_events = Outcomes::new(vec![1.0; 60], vec![false; 60]).unwrap();
-    let cohort = Cohort { observed: without_events, ..Design { n: 60, dropout: 0.8, delta: [0.0; 2], noise: [0.5; 2] }.draw(5) };
+    let cohort =
+        Cohort { observed: without_events, ..Design { n: 60, dropout: 0.8, delta: [0.0; 2], noise: [0.5; 2] }.draw(5) };
     let evaluation = EvaluationSettings { horizon: None, times: None, ..settings(&["ibs"]) };
     assert!(matches!(analyse(&cohort, &evaluation, &small()), Err(MetricError::NoEvents { n: 60 })));
 }
@@ -131,7 +134,8 @@ fn settings_that_cannot_be_used_are_refused() {
 #[test]
 fn settings_are_read_from_a_file_and_refuse_other_keys() {
     let read = |text: &str| serde_json::from_str::<SensitivitySettings>(text);
-    let found = read(r#"{"deltas": [-1, 0], "group": {"attribute": "sex", "level": "F"}, "model": {"risk-strata": {"n": 4}}}"#);
+    let found =
+        read(r#"{"deltas": [-1, 0], "group": {"attribute": "sex", "level": "F"}, "model": {"risk-strata": {"n": 4}}}"#);
     let found = found.unwrap();
     assert_eq!((found.deltas, found.model), (vec![-1.0, 0.0], ImputationModel::RiskStrata { n: 4 }));
     assert_eq!(found.imputations, 20);

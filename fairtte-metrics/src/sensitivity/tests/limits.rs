@@ -116,7 +116,10 @@ fn nothing_is_imputed_beyond_the_administrative_end() {
     let (time, event) = (cohort.observed.time(), cohort.observed.event());
     let early = (0..300).filter(|&row| !event[row] && time[row] < 0.4).count();
     let (attribute, events) = (&found.attributes[0], (0..300).filter(|&row| event[row] && time[row] <= 0.4).count());
-    assert_eq!((attribute.end, attribute.follow_up[0].n_dropouts, attribute.follow_up[0].n_events), (0.4, early, events));
+    assert_eq!(
+        (attribute.end, attribute.follow_up[0].n_dropouts, attribute.follow_up[0].n_events),
+        (0.4, early, events)
+    );
     assert_eq!(attribute.follow_up[0].n_administrative, 300 - early - events);
     // Of the drop-outs, those before 0.3 are events at once; the others are known to be without one at 0.3.
     let survival = cohort.curves.all_at(0.3, evaluation.reading);

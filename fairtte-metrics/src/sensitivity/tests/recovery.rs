@@ -66,7 +66,10 @@ fn the_known_dependence_is_recovered_and_ignoring_it_is_biased() {
             let [known, ignored, reversed] = [right, 1, wrong].map(|place| errors(&cohort, &found, place));
             // The event probability: within its chance at delta, off by much more at 0 and most with the wrong sign.
             assert!(known[2] < 0.035, "{delta} {model:?} {known:?}");
-            assert!(ignored[2] > 2.5 * known[2] && reversed[2] > 1.5 * ignored[2], "{known:?} {ignored:?} {reversed:?}");
+            assert!(
+                ignored[2] > 2.5 * known[2] && reversed[2] > 1.5 * ignored[2],
+                "{known:?} {ignored:?} {reversed:?}"
+            );
             assert!(known[1] < 0.005 && ignored[1] > 2.0 * known[1], "{known:?} {ignored:?}");
             assert!(known[0] < 0.01 && ignored[0] > known[0], "{known:?} {ignored:?}");
         }
@@ -79,11 +82,7 @@ fn censoring_that_is_informative_in_one_group_makes_a_gap_that_the_tilt_of_this_
     let design = |delta| Design { n: 6_000, dropout: 0.9, delta: [0.0, delta], noise: [0.4; 2] };
     let cohort = design(1.0).draw(14);
     let group = Some(TiltedGroup { attribute: "group".to_owned(), level: "b".to_owned() });
-    let tilt = SensitivitySettings {
-        group,
-        replicates: 60,
-        ..at(&[-2.0, -1.0, 0.0, 1.0, 2.0], ImputationModel::Cox)
-    };
+    let tilt = SensitivitySettings { group, replicates: 60, ..at(&[-2.0, -1.0, 0.0, 1.0, 2.0], ImputationModel::Cox) };
     let found = cohort.analyse(&["observed-expected"], &tilt);
     let metric = &found.attributes[0].metrics[0];
     let truth = cohort.truth(&["observed-expected"])[0];

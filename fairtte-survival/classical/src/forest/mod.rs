@@ -1,120 +1,46 @@
 //! Random survival forests (Ishwaran, Kogalur, Blackstone & Lauer 2008, <https://doi.org/10.1214/08-AOAS169>).
 
+mod draw;
+mod importance;
 mod log_rank;
+mod order;
+mod out_of_bag;
+mod settings;
 mod training;
 mod tree;
 
+use std::ops::Range;
+
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
-use ndarray::{Array2, Axis};
-use rand::RngExt as _;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
+use ndarray::{Array2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use self::draw::draw;
+pub use self::importance::{ColumnImportance, Importance};
+pub use self::out_of_bag::{OutOfBag, OutOfBagCurves};
+pub use self::settings::{ConstantColumns, ForestSettings, Preset, Sampling};
 use self::training::Training;
-use self::tree::{Tree, grow};
+use self::tree::{Grower, Leaf, Tree};
 use crate::estimator::check_covariates;
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
-
-/// What a tree is grown from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sampling {
-    /// As many samples as there are, drawn with replacement.
-    Bootstrap,
-    /// This share of the samples, drawn without replacement, in (0, 1).
-    Subsample(f64),
-    /// All samples: then nothing is out of bag.
-    All,
-}
-
-/// Settings of a forest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ForestSettings {
-    /// Trees, at least 1.
-    pub trees: usize,
-    /// Columns that are tried per split; 0 = the square root of their number, rounded up. Constant ones do not count.
-    pub columns_per_split: usize,
-    /// Random cuts per column; `None` = all cuts.
-    pub cuts_per_column: Option<usize>,
-    /// Samples of a node that may be split, at least 2.
-    pub min_samples_split: u32,
-    /// Samples of a child, at least 1.
-    pub min_samples_leaf: u32,
-    /// Events of a child.
-    pub min_events_leaf: u32,
-    /// Splits on the way to a leaf; `None` = no limit.
-    pub max_depth: Option<usize>,
-    /// What a tree is grown from.
-    pub sampling: Sampling,
-    /// Seed of samples, columns and cuts.
-    pub seed: u64,
-}
-
-impl Default for ForestSettings {
-    /// 500 trees of bootstrap samples, all cuts, leaves of 15 samples with an event.
-    fn default() -> Self {
-        Self {
-            trees: 500,
-            columns_per_split: 0,
-            cuts_per_column: None,
-            min_samples_split: 2,
-            min_samples_leaf: 15,
-            min_events_leaf: 1,
-            max_depth: None,
-            sampling: Sampling::Bootstrap,
-            seed: 0,
-        }
-    }
-}
 
 impl SurvivalEstimator for ForestSettings {
     type Model = RandomSurvivalForest;
 
     fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<RandomSurvivalForest, ClassicalError> {
-        RandomSurvivalForest::fit(covariates, outcomes, self).map(|(forest, _)| forest)
+        RandomSurvivalForest::grow(covariates, outcomes, self)
     }
 
     fn check(&self) -> Result<(), ClassicalError> {
-        let wrong = |setting: &'static str, value: String, expected: &'static str| {
-            Err(ClassicalError::Setting { setting, value, expected })
-        };
-        if self.trees == 0 {
-            return wrong("trees", "0".to_owned(), "at least 1");
-        }
-        if self.min_samples_split < 2 {
-            return wrong("min-samples-split", self.min_samples_split.to_string(), "at least 2");
-        }
-        if self.min_samples_leaf == 0 {
-            return wrong("min-samples-leaf", "0".to_owned(), "at least 1");
-        }
-        if self.cuts_per_column == Some(0) {
-            return wrong("cuts-per-column", "0".to_owned(), "at least 1");
-        }
-        match self.sampling {
-            Sampling::Subsample(share) if !(share > 0.0 && share < 1.0) => {
-                wrong("sampling.subsample", share.to_string(), "a share between 0 and 1")
-            }
-            _ => Ok(()),
-        }
+        self.check_ranges()
     }
-}
-
-/// Predictions of every training sample by the trees that were grown without it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutOfBag {
-    /// Expected mortality, `[n]`; `None` of a sample that every tree was grown from.
-    pub risk: Vec<Option<f64>>,
-    /// Trees behind each, `[n]`.
-    pub n_trees: Vec<u32>,
 }
 
 /// A fitted forest.
 ///
-/// The ensemble cumulative hazard is the mean over trees of the Nelson-Aalen curve of a sample's leaf; S = exp(-H). The risk is the
+/// The ensemble cumulative hazard H is the mean over trees of the Nelson-Aalen curve of a sample's leaf; S = exp(-H). The risk is the
 /// expected mortality, the sum of H over the different event times of the training data: how many of as many people as these would
 /// have an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,13 +49,17 @@ pub struct RandomSurvivalForest {
     settings: ForestSettings,
     /// Different times of the training data, ascending.
     times: Vec<f64>,
+    n_samples: usize,
     n_columns: usize,
     trees: Vec<Tree>,
 }
 
+/// Rows that go through a tree together, so that its nodes stay in the cache.
+const BLOCK: usize = 256;
+
 impl RandomSurvivalForest {
-    /// Grows a forest from covariates `[n, p]` and their outcomes; trees grow in parallel, and the result does not depend on the
-    /// number of threads. O(trees p n log(n)^2).
+    /// Grows a forest from covariates `[n, p]` and their outcomes, and predicts every sample from the trees that were grown without
+    /// it. Trees grow in parallel, and the result does not depend on the number of threads. O(trees p n log(n)^2).
     ///
     /// # Errors
     /// [`ClassicalError`] if a setting is outside its range, there is no event, or a value is not finite.
@@ -138,28 +68,104 @@ impl RandomSurvivalForest {
         outcomes: &Outcomes,
         settings: &ForestSettings,
     ) -> Result<(Self, OutOfBag), ClassicalError> {
-        SurvivalEstimator::check(settings)?;
+        let forest = Self::grow(columns, outcomes, settings)?;
+        let out_of_bag = forest.out_of_bag(columns)?;
+        Ok((forest, out_of_bag))
+    }
+
+    fn grow(columns: &Array2<f64>, outcomes: &Outcomes, settings: &ForestSettings) -> Result<Self, ClassicalError> {
+        settings.check_ranges()?;
         let training = Training::new(columns, outcomes)?;
-        let p = training.n_columns();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the root of a number of columns")]
-        let root = (p as f64).sqrt().ceil() as usize;
-        let tried = if settings.columns_per_split == 0 { root } else { settings.columns_per_split.min(p) };
-        let used = ForestSettings { columns_per_split: tried, ..settings.clone() };
-        let n_later = event_times_from(&training);
-        let grown = |tree: usize| {
-            let mut rng = stream(settings.seed, "classical/forest", &[tree as u64]);
-            let drawn = draw(training.n(), settings.sampling, &mut rng);
-            (grow(&training, &drawn, &n_later, &used, &mut rng), drawn)
+        let n_later = training.event_times_from();
+        let grown = |(grower, drawn): &mut (Grower<'_>, Vec<u32>), tree: usize| {
+            let mut rng = tree_stream(settings.seed, tree);
+            draw(training.n(), settings.sampling, drawn, &mut rng);
+            grower.grow(drawn, &mut rng)
         };
-        let all: Vec<(Tree, Vec<u32>)> = (0..settings.trees).into_par_iter().map(grown).collect();
-        let out_of_bag = out_of_bag(columns, &all);
-        let trees = all.into_iter().map(|(tree, _)| tree).collect();
-        Ok((Self { settings: settings.clone(), times: training.times, n_columns: p, trees }, out_of_bag))
+        let room = || (Grower::new(&training, &n_later, settings), Vec::new());
+        let trees = (0..settings.trees).into_par_iter().map_init(room, grown).collect();
+        let (n_samples, n_columns) = (training.n(), training.n_columns());
+        Ok(Self { settings: settings.clone(), times: training.times, n_samples, n_columns, trees })
     }
 
     /// The settings of the fit.
     pub fn settings(&self) -> &ForestSettings {
         &self.settings
+    }
+
+    /// Memory of the forest, in bytes.
+    pub fn size_in_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.times.capacity() * size_of::<f64>()
+            + self.trees.capacity() * size_of::<Tree>()
+            + self.trees.iter().map(Tree::size_in_bytes).sum::<usize>()
+    }
+
+    /// The leaves of the rows of a block, tree after tree, those for which `is_asked(tree, row)`.
+    fn visit_leaves(
+        &self,
+        columns: &Array2<f64>,
+        rows: Range<usize>,
+        is_asked: impl Fn(usize, usize) -> bool,
+        mut visit: impl FnMut(usize, Leaf<'_>),
+    ) {
+        for (place, tree) in self.trees.iter().enumerate() {
+            for row in rows.clone().filter(|row| is_asked(place, *row)) {
+                visit(row, tree.leaf(|column| columns[[row, column]]));
+            }
+        }
+    }
+
+    /// Sums over trees of the mortality, and trees, by row.
+    fn mortality(&self, columns: &Array2<f64>, is_asked: impl Fn(usize, usize) -> bool + Sync) -> (Vec<f64>, Vec<u32>) {
+        let mut sums = vec![(0.0, 0); columns.nrows()];
+        sums.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sums)| {
+            let from = block * BLOCK;
+            self.visit_leaves(columns, from..from + sums.len(), &is_asked, |row, leaf| {
+                let (sum, n) = &mut sums[row - from];
+                *sum += leaf.mortality;
+                *n += 1;
+            });
+        });
+        sums.into_iter().unzip()
+    }
+
+    /// Survival of the rows of a matrix by the trees asked for, `[n, n_times]`; rows without a tree have survival 1.
+    fn survival(
+        &self,
+        columns: &Array2<f64>,
+        grid: &[f64],
+        is_asked: impl Fn(usize, usize) -> bool + Sync,
+    ) -> Array2<f64> {
+        // A jump counts from the first time of the grid that is not before it.
+        let place: Vec<usize> = self.times.iter().map(|time| grid.partition_point(|at| at < time)).collect();
+        let mut survival = Array2::<f64>::zeros((columns.nrows(), grid.len()));
+        let of_block = |(block, mut survival): (usize, ArrayViewMut2<'_, f64>)| {
+            let (from, n) = (block * BLOCK, survival.nrows());
+            let mut n_trees = vec![0_u32; n];
+            self.visit_leaves(columns, from..from + n, &is_asked, |row, leaf| {
+                n_trees[row - from] += 1;
+                for (time, height) in leaf.times.iter().zip(leaf.heights) {
+                    if let Some(jump) = survival.get_mut((row - from, place[*time as usize])) {
+                        *jump += height;
+                    }
+                }
+            });
+            for (mut curve, n_trees) in survival.axis_iter_mut(Axis(0)).zip(n_trees) {
+                let mut hazard = 0.0;
+                for value in &mut curve {
+                    hazard += *value / f64::from(n_trees.max(1));
+                    *value = (-hazard).exp();
+                }
+            }
+        };
+        survival
+            .axis_chunks_iter_mut(Axis(0), BLOCK)
+            .enumerate()
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .for_each(of_block);
+        survival
     }
 }
 
@@ -170,89 +176,24 @@ impl SurvivalModel for RandomSurvivalForest {
 
     fn risk(&self, columns: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
         check_covariates(columns, self.n_columns)?;
-        let of_row = |row: usize| {
-            let of_tree = |tree: &Tree| tree.leaf(|column| columns[[row, column]]).1;
-            self.trees.iter().map(of_tree).sum::<f64>() / self.trees.len() as f64
-        };
-        Ok((0..columns.nrows()).into_par_iter().map(of_row).collect())
+        let (sums, _) = self.mortality(columns, |_, _| true);
+        Ok(sums.into_iter().map(|sum| sum / self.trees.len() as f64).collect())
     }
 
     fn survival_curves(&self, columns: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
         check_covariates(columns, self.n_columns)?;
-        // A jump counts from the first time of the grid that is not before it.
-        let place: Vec<usize> = self.times.iter().map(|time| grid.partition_point(|at| at < time)).collect();
-        let mut survival = Array2::<f64>::zeros((columns.nrows(), grid.len()));
-        let rows: Vec<_> = survival.axis_iter_mut(Axis(0)).enumerate().collect();
-        rows.into_par_iter().for_each(|(row, mut curve)| {
-            for tree in &self.trees {
-                for (time, height) in tree.leaf(|column| columns[[row, column]]).0 {
-                    if let Some(hazard) = curve.get_mut(place[*time as usize]) {
-                        *hazard += height;
-                    }
-                }
-            }
-            let mut hazard = 0.0;
-            for value in &mut curve {
-                hazard += *value / self.trees.len() as f64;
-                *value = (-hazard).exp();
-            }
-        });
-        Ok(SurvivalCurves::new(grid.to_vec(), survival)?)
+        Ok(SurvivalCurves::new(grid.to_vec(), self.survival(columns, grid, |_, _| true))?)
     }
 }
 
-/// How often every sample is drawn for a tree.
-fn draw(n: usize, sampling: Sampling, rng: &mut ChaCha8Rng) -> Vec<u32> {
-    match sampling {
-        Sampling::All => vec![1; n],
-        Sampling::Bootstrap => {
-            let mut drawn = vec![0; n];
-            (0..n).for_each(|_| drawn[rng.random_range(0..n)] += 1);
-            drawn
-        }
-        Sampling::Subsample(share) => {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most n")]
-            let size = ((share * n as f64).round() as usize).clamp(1, n);
-            let mut rows: Vec<usize> = (0..n).collect();
-            let (chosen, _) = rows.partial_shuffle(rng, size);
-            let mut drawn = vec![0; n];
-            for row in chosen.iter() {
-                drawn[*row] = 1;
-            }
-            drawn
-        }
-    }
+/// The random numbers of a tree: first its samples, then its columns and cuts.
+fn tree_stream(seed: u64, tree: usize) -> rand_chacha::ChaCha8Rng {
+    stream(seed, "classical/forest", &[tree as u64])
 }
 
-/// By place of a time, the different event times that are not before it.
-fn event_times_from(training: &Training) -> Vec<u32> {
-    let mut has_event = vec![false; training.times.len()];
-    for (time, event) in training.time.iter().zip(&training.event) {
-        has_event[*time as usize] |= event;
-    }
-    let mut n = 0;
-    let mut later: Vec<u32> = has_event
-        .iter()
-        .rev()
-        .map(|has| {
-            n += u32::from(*has);
-            n
-        })
-        .collect();
-    later.reverse();
-    later
-}
-
-fn out_of_bag(columns: &Array2<f64>, trees: &[(Tree, Vec<u32>)]) -> OutOfBag {
-    let of_row = |row: usize| {
-        let without = trees.iter().filter(|(_, drawn)| drawn[row] == 0);
-        let risks = without.map(|(tree, _)| tree.leaf(|column| columns[[row, column]]).1);
-        let (sum, n) = risks.fold((0.0, 0_u32), |(sum, n), risk| (sum + risk, n + 1));
-        ((n > 0).then(|| sum / f64::from(n)), n)
-    };
-    let (risk, n_trees) = (0..columns.nrows()).into_par_iter().map(of_row).unzip();
-    OutOfBag { risk, n_trees }
-}
-
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod out_of_bag_tests;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::tree::TreeNode;
 use super::*;
+use crate::ColumnsPerSplit;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,8 +43,9 @@ fn golden() -> (Golden, Array2<f64>, Outcomes) {
 fn single(of: &GoldenTree) -> ForestSettings {
     ForestSettings {
         trees: 1,
-        columns_per_split: usize::MAX,
-        cuts_per_column: None,
+        columns_per_split: ColumnsPerSplit::All,
+        constant_columns: ConstantColumns::Replaced,
+        cuts_per_column: 0,
         min_samples_split: of.min_samples_split,
         min_samples_leaf: of.min_samples_leaf,
         min_events_leaf: 0,
@@ -109,12 +111,13 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
     let mut seen = 0;
     for row in 0..outcomes.n() {
         let drawn = |tree: usize| {
-            let mut rng = stream(settings.seed, "classical/forest", &[tree as u64]);
-            draw(outcomes.n(), settings.sampling, &mut rng)
+            let mut drawn = Vec::new();
+            draw(outcomes.n(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
+            drawn
         };
         let risks: Vec<f64> = (0..3)
             .filter(|tree| drawn(*tree)[row] == 0)
-            .map(|tree| forest.trees[tree].leaf(|column| x[[row, column]]).1)
+            .map(|tree| forest.trees[tree].leaf(|column| x[[row, column]]).mortality)
             .collect();
         assert_eq!(out_of_bag.n_trees[row] as usize, risks.len());
         let mean = (!risks.is_empty()).then(|| risks.iter().sum::<f64>() / risks.len() as f64);
@@ -122,6 +125,19 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
         seen += risks.len();
     }
     assert_eq!(seen, 3 * 100, "half of the samples are left out of every tree");
+}
+
+#[test]
+fn the_size_of_a_forest_is_that_of_its_nodes_and_jumps() {
+    let (_, x, outcomes) = golden();
+    let grow = |trees: usize| ForestSettings { trees, ..ForestSettings::ranger() }.fit(&x, &outcomes).unwrap();
+    let forest = grow(40);
+    let n_nodes: usize = forest.trees.iter().map(|tree| tree.nodes.len()).sum();
+    // A node has 24 bytes, a jump 4 and 8; every leaf has at most as many jumps as events, of which 200 were drawn in all.
+    let (size, least) = (forest.size_in_bytes(), n_nodes * 24);
+    assert!(size > least && size < least + 40 * (200 * 12 + size_of::<Tree>()) + 5000, "{size} for {n_nodes} nodes");
+    let double = grow(80).size_in_bytes() as f64 / size as f64;
+    assert!((1.9..2.1).contains(&double), "{double}");
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(super) struct Training {
     pub(super) ranks: Vec<Vec<u32>>,
     /// By column, the different values, ascending.
     pub(super) values: Vec<Vec<f64>>,
+    /// By column, rows by value, ascending, those with the same value by time.
+    pub(super) by_value: Vec<Vec<u32>>,
     /// By row, the place of its time among the different times.
     pub(super) time: Vec<u32>,
     pub(super) event: Vec<bool>,
@@ -30,11 +32,17 @@ impl Training {
         }
         let of_columns: Vec<(Vec<u32>, Vec<f64>)> =
             columns.columns().into_iter().map(|column| ranked(column.iter().copied())).collect();
-        let (ranks, values) = of_columns.into_iter().unzip();
+        let (ranks, values): (Vec<Vec<u32>>, _) = of_columns.into_iter().unzip();
         let (time, times) = ranked(outcomes.time().iter().copied());
         let mut by_time: Vec<u32> = (0..).take(n).collect();
         by_time.sort_by_key(|row| time[*row as usize]);
-        Ok(Self { ranks, values, time, event: outcomes.event().to_vec(), times, by_time })
+        let sorted = |ranks: &Vec<u32>| {
+            let mut rows = by_time.clone();
+            rows.sort_by_key(|row| ranks[*row as usize]);
+            rows
+        };
+        let by_value = ranks.iter().map(sorted).collect();
+        Ok(Self { ranks, values, by_value, time, event: outcomes.event().to_vec(), times, by_time })
     }
 
     pub(super) fn n(&self) -> usize {
@@ -43,6 +51,20 @@ impl Training {
 
     pub(super) fn n_columns(&self) -> usize {
         self.ranks.len()
+    }
+
+    /// By place of a time, the different event times that are not before it.
+    pub(super) fn event_times_from(&self) -> Vec<u32> {
+        let mut later = vec![0; self.times.len()];
+        for (time, _) in self.time.iter().zip(&self.event).filter(|(_, event)| **event) {
+            later[*time as usize] = 1;
+        }
+        let mut n = 0;
+        for count in later.iter_mut().rev() {
+            n += *count;
+            *count = n;
+        }
+        later
     }
 }
 

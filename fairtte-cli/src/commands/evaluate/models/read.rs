@@ -210,6 +210,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     for ((name, path), table) in names.iter().zip(&arguments.predictions).zip(selected) {
         facts.extend(facts_of_file(name, path, &table.grid));
         let scored = Scored {
+            cause: None,
             rows: cohort.all_rows(),
             groups: groups.clone(),
             curves: SurvivalCurves::new(table.grid, table.survival)?,

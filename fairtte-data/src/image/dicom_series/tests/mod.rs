@@ -234,6 +234,7 @@ fn stored(folders: &[&Path], cache: &Path) -> (ImageStore, Vec<Exclusion>) {
         image: folder.to_path_buf(),
         time: 1.0,
         event: true,
+        competing: None,
         source_row: i + 2,
     };
     let cohort = Cohort {

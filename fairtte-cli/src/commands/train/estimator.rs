@@ -1,0 +1,98 @@
+//! Steps 6 to 9 of a run that fits an estimator on columns in place of a network: one fit, and curves at the times at which
+//! a network would predict, in the same files.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use fairtte_classical::{Estimator, SurvivalModel as _};
+use fairtte_data::{Part, write_predictions};
+use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
+use fairtte_survival::{CutPoints, PredictionGrid};
+
+use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection};
+use super::{kept_model, scoring_of};
+use crate::plural::counted;
+use crate::prepare::{Inputs, Prepared};
+use crate::progress::say;
+use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, write_json, write_text};
+use crate::{CliError, design, device};
+
+/// The only epoch of an estimator.
+const EPOCH: usize = 1;
+
+/// Fits `estimator` to the training part and predicts validation and test part at the times of `grid`.
+///
+/// # Errors
+/// [`CliError::Estimator`] if it cannot be fitted, and those of writing.
+pub(super) fn fit_estimator(
+    open: &OpenRun,
+    prepared: &Prepared,
+    estimator: &Estimator,
+    cut_points: &CutPoints,
+    grid: PredictionGrid,
+) -> Result<(), CliError> {
+    let OpenRun { file: run, folder } = open;
+    let Inputs::Features { matrix, encodings } = &prepared.inputs else {
+        return Err(CliError::Bug("an estimator on images".to_owned()));
+    };
+    let names = design::chosen(encodings, estimator.columns());
+    let train = prepared.split.rows(Part::Train);
+    let outcomes = prepared.training_cohort().outcomes(train)?;
+    let (n, p) = (counted(train.len(), "sample"), counted(names.len(), "column"));
+    say(format!("fitting {} to {n} with {p}", estimator.name()));
+    let started = Instant::now();
+    let estimator = estimator.clone().with_seed(run.training_seed());
+    let of_estimator = |error| CliError::of_estimator(&estimator, error);
+    let (covariates, subjects) =
+        (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
+    let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects).map_err(of_estimator)?;
+    say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
+    let rows = predicted_rows(prepared);
+    let curves =
+        fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
+    write_predictions(
+        &folder.predictions(),
+        &prepared.cohort.sample_ids(&rows),
+        grid.times(),
+        curves.survival().view(),
+    )?;
+
+    // The choice of the only epoch by every rule, with its values in the validation part, as of a training.
+    let device = device::open(&run.device)?;
+    let (loader, _) = prepared.loader(run, prepared.membership())?;
+    // Curves are scored as they are: the head only says how outputs of a network become curves.
+    let head = run.head.build()?;
+    let levels = prepared.training_groups.as_ref().map_or(&[][..], |groups| groups.levels());
+    let scoring = scoring_of(run, prepared, grid.clone(), cut_points)?;
+    let kept_for = prepared.kept_for(run)?;
+    let data = TrainingData {
+        loader: &loader,
+        train,
+        validation: prepared.split.rows(Part::Validation),
+        levels,
+        kept_for: &kept_for,
+        outputs: Outputs { head: head.as_ref(), cut_points },
+        scoring: &scoring,
+        seed: run.training_seed(),
+        device: &device,
+    };
+    let validation = score_validation(&data, &of_validation(prepared, data.validation, curves.survival())?)?;
+    let weights = format!("the fit of {}", estimator.name());
+    let file = folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let rules = choices(&[&validation])?.into_iter().map(|(rule, _)| {
+        let (value, gap) = (rule.value(&validation), rule.gap(&validation));
+        (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.clone(), value, gap, file: file.clone() })
+    });
+    let rules: BTreeMap<String, ChosenEpoch> = rules.collect();
+
+    let mut model = ModelWriter::new(folder)?;
+    model.add_estimator(&fitted, EPOCH, &weights)?;
+    let names_of_rules: Vec<String> = rules.keys().cloned().collect();
+    let kind = FittedKind::Estimator(EstimatorModel { columns: names.clone(), cut_points: cut_points.clone(), grid });
+    model.finish(kept_model(prepared, None, kind), EPOCH, names_of_rules.into_iter().map(|rule| (rule, EPOCH)))?;
+    let methods = Methods { estimator: Some(estimator.summary().to_owned()), ..Methods::default() };
+    // Files that readers of a run expect; there are no epochs and no warnings of a training.
+    write_text(&folder.steps(), "")?;
+    folder.write_warnings(&[])?;
+    write_json(&folder.selection(), &selection(run, EPOCH, weights, rules, methods))
+}

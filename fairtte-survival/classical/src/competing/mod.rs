@@ -1,0 +1,11 @@
+//! Models of outcomes with several causes, which predict the cumulative incidence of each.
+
+mod cause_specific;
+mod fine_gray;
+mod subdistribution;
+
+pub use cause_specific::CauseSpecific;
+pub use fine_gray::{FineGrayCoefficient, FineGrayModel, FineGraySettings};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! The samples that a tree is grown from.
+
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::settings::Sampling;
+
+/// How often every sample is drawn for a tree, `[n]`.
+pub(super) fn draw(n: usize, sampling: Sampling, drawn: &mut Vec<u32>, rng: &mut ChaCha8Rng) {
+    drawn.clear();
+    match sampling {
+        Sampling::All => drawn.resize(n, 1),
+        Sampling::Bootstrap => {
+            drawn.resize(n, 0);
+            let last = u32::try_from(n).unwrap_or(u32::MAX);
+            (0..n).for_each(|_| drawn[rng.random_range(0..last) as usize] += 1);
+        }
+        Sampling::Subsample(share) => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most n")]
+            let size = ((share * n as f64).round() as usize).clamp(1, n);
+            let mut rows: Vec<usize> = (0..n).collect();
+            let (chosen, _) = rows.partial_shuffle(rng, size);
+            drawn.resize(n, 0);
+            for row in chosen.iter() {
+                drawn[*row] = 1;
+            }
+        }
+    }
+}

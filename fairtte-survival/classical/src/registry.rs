@@ -1,0 +1,225 @@
+//! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
+
+use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AcceleratedFailureTime, AftSettings, BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings,
+    CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox,
+    HazardPenalty, LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
+};
+
+/// Defines [`Estimator`] and [`FittedEstimator`] with a variant per line: name in files, settings, model, what it is.
+macro_rules! estimators {
+    ($($variant:ident($name:literal, $settings:ty, $model:ty, $columns:expr): $summary:literal;)+) => {
+        /// An estimator by its name, with its settings.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum Estimator {
+            $(#[doc = $summary] #[serde(rename = $name)] $variant($settings),)+
+        }
+
+        /// A fitted estimator by its name.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum FittedEstimator {
+            $(#[doc = $summary] #[serde(rename = $name)] $variant($model),)+
+        }
+
+        impl Estimator {
+            /// Names with one line each.
+            pub const CATALOGUE: &[(&'static str, &'static str)] = &[$(($name, $summary),)+];
+
+            /// Name in run files.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            /// What it is, with its source.
+            pub fn summary(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $summary,)+
+                }
+            }
+
+            /// What the columns of the covariates must be.
+            pub fn columns(&self) -> Columns {
+                match self {
+                    $(Self::$variant(settings) => { let columns: fn(&$settings) -> Columns = $columns; columns(settings) })+
+                }
+            }
+        }
+
+        impl SurvivalEstimator for Estimator {
+            type Model = FittedEstimator;
+
+            fn check(&self) -> Result<(), ClassicalError> {
+                match self {
+                    $(Self::$variant(settings) => settings.check(),)+
+                }
+            }
+
+            fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<FittedEstimator, ClassicalError> {
+                match self {
+                    $(Self::$variant(settings) => {
+                        SurvivalEstimator::fit(settings, covariates, outcomes).map(FittedEstimator::$variant)
+                    })+
+                }
+            }
+        }
+
+        impl FittedEstimator {
+            /// Name in run files.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+        }
+
+        impl SurvivalModel for FittedEstimator {
+            fn n_covariates(&self) -> usize {
+                match self {
+                    $(Self::$variant(model) => model.n_covariates(),)+
+                }
+            }
+
+            fn survival_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
+                match self {
+                    $(Self::$variant(model) => SurvivalModel::survival_curves(model, covariates, grid),)+
+                }
+            }
+
+            fn risk(&self, covariates: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
+                match self {
+                    $(Self::$variant(model) => SurvivalModel::risk(model, covariates),)+
+                }
+            }
+        }
+    };
+}
+
+/// What an estimator asks of the columns of its covariates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// Any.
+    Any,
+    /// No column may be a linear combination of others and a constant, so that a category has a column per level but one.
+    Independent,
+}
+
+/// Without a penalty the levels of a category and the intercept of every interval say the same.
+fn logistic_columns(settings: &LogisticHazardSettings) -> Columns {
+    match settings.penalty {
+        HazardPenalty::L2(_) => Columns::Any,
+        HazardPenalty::None => Columns::Independent,
+    }
+}
+
+estimators! {
+    Cox("cox", CoxSettings, CoxModel, |_| Columns::Independent):
+        "Cox regression: covariates multiply the hazard (Cox 1972), Efron's or Breslow's ties, ridge penalty, strata";
+    CoxElasticNet("cox-elastic-net", CoxElasticNetSettings, CoxElasticNetModel, |_| Columns::Any):
+        "Cox regression with an elastic net, whose strength is chosen by cross-validation (Simon et al. 2011)";
+    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, |_| Columns::Independent):
+        "Cox regression with coefficients that change with time (Therneau & Grambsch 2000)";
+    LogisticHazard("logistic-hazard", LogisticHazardSettings, LogisticHazard, logistic_columns):
+        "logistic hazard: a logistic regression of the event in every interval of time (Brown 1975), ridge penalty";
+    Aft("aft", AftSettings, AcceleratedFailureTime, |_| Columns::Independent):
+        "accelerated failure time: Weibull, log-normal or log-logistic times by maximum likelihood (Kalbfleisch & Prentice 2002)";
+    Forest("forest", ForestSettings, RandomSurvivalForest, |_| Columns::Any):
+        "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
+    Boosting("boosting", BoostingSettings, GradientBoostedCox, |_| Columns::Any):
+        "gradient-boosted Cox regression: trees fitted to the gradient of the partial likelihood (Ridgeway 1999)";
+}
+
+impl Estimator {
+    /// The estimator `name` with default settings.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "cox" => Self::Cox(CoxSettings::default()),
+            "cox-elastic-net" => Self::CoxElasticNet(CoxElasticNetSettings::default()),
+            "cox-time-varying" => Self::CoxTimeVarying(CoxTimeVaryingSettings::default()),
+            "logistic-hazard" => Self::LogisticHazard(LogisticHazardSettings::default()),
+            "aft" => Self::Aft(AftSettings::default()),
+            "forest" => Self::Forest(ForestSettings::default()),
+            "boosting" => Self::Boosting(BoostingSettings::default()),
+            _ => return None,
+        })
+    }
+
+    /// The same estimator with `seed` added to its own, if it draws random numbers: one seed of a run file changes all that is
+    /// random in it.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        let own = match &mut self {
+            Self::CoxElasticNet(settings) => &mut settings.seed,
+            Self::Forest(settings) => &mut settings.seed,
+            Self::Boosting(settings) => &mut settings.seed,
+            Self::Cox(_) | Self::CoxTimeVarying(_) | Self::LogisticHazard(_) | Self::Aft(_) => return self,
+        };
+        *own = own.wrapping_add(seed);
+        self
+    }
+
+    /// Fits a model as [`fit`](SurvivalEstimator::fit) to covariates with `names` `[p]`, which settings, coefficients and errors
+    /// use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
+    ///
+    /// # Errors
+    /// As [`fit`](SurvivalEstimator::fit).
+    pub fn fit_named(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        names: &[String],
+        subjects: &[SubjectId],
+    ) -> Result<FittedEstimator, ClassicalError> {
+        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects);
+        let fitted = match self {
+            Self::Cox(settings) => settings.fit_samples(&samples()).map(FittedEstimator::Cox),
+            Self::CoxElasticNet(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxElasticNet),
+            Self::CoxTimeVarying(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxTimeVarying),
+            other => other.fit(covariates, outcomes),
+        };
+        fitted.map_err(|error| error.with_names(names))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn every_name_of_the_catalogue_is_an_estimator_that_fits_predicts_and_is_read_again() {
+        let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
+        let noise = |row: usize| ((row * 37) % 59) as f64;
+        let time: Vec<f64> = (0..60).map(|row| 1.0 + covariates[[row, 0]] + noise(row)).collect();
+        let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+        for (name, _) in Estimator::CATALOGUE {
+            let estimator = Estimator::by_name(name).unwrap().with_seed(3);
+            assert_eq!(estimator.name(), *name);
+            estimator.check().unwrap();
+            let text = serde_json::to_string(&estimator).unwrap();
+            assert_eq!(serde_json::from_str::<Estimator>(&text).unwrap(), estimator);
+            let model = estimator.fit(&covariates, &outcomes).unwrap();
+            assert_eq!((model.name(), model.n_covariates()), (*name, 2));
+            let kept: FittedEstimator = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
+            let grid = [0.0, 20.0, 60.0, 90.0];
+            let curves = kept.survival_curves(&covariates, &grid).unwrap();
+            assert_eq!(curves, model.survival_curves(&covariates, &grid).unwrap(), "{name}");
+            // The sample with the highest risk has the lower curve.
+            let risk = kept.risk(&covariates).unwrap();
+            let by_risk = |a: &usize, b: &usize| risk[*a].total_cmp(&risk[*b]);
+            let (low, high) = ((0..60).min_by(by_risk).unwrap(), (0..60).max_by(by_risk).unwrap());
+            assert!(curves.survival()[[high, 2]] < curves.survival()[[low, 2]], "{name}");
+            // The event comes early where the first covariate is low.
+            assert!(covariates[[high, 0]] < covariates[[low, 0]], "{name}");
+        }
+        assert_eq!(Estimator::by_name("erm"), None);
+    }
+}
