@@ -1,4 +1,4 @@
-//! How often intervals contain the truth; `examples/sensitivity_coverage.rs` prints more of the same.
+//! How often intervals contain the truth; `examples/sensitivity_coverage.rs` prints more of them.
 
 use super::cohort::{Cohort, Design, END, values};
 use crate::sensitivity::{ImputationModel, SensitivitySettings};
