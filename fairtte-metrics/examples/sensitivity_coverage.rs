@@ -86,9 +86,7 @@ fn truth(delta: f64) -> Vec<[f64; 4]> {
         found.metrics.iter().map(of_metric).collect()
     };
     let blocks: Vec<Vec<[f64; 4]>> = (0..TRUTH_BLOCKS).into_par_iter().map(of_block).collect();
-    let mean = |metric: usize, k: usize| {
-        blocks.iter().map(|block| block[metric][k]).sum::<f64>() / TRUTH_BLOCKS as f64
-    };
+    let mean = |metric: usize, k: usize| blocks.iter().map(|block| block[metric][k]).sum::<f64>() / TRUTH_BLOCKS as f64;
     (0..METRICS.len()).map(|metric| std::array::from_fn(|k| mean(metric, k))).collect()
 }
 

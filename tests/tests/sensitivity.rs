@@ -76,7 +76,8 @@ fn at_the_ends_of_the_scale_drop_outs_have_the_event_at_once_or_never() {
     let by_sex = &report["attributes"][0];
     assert_eq!((&by_sex["attribute"], &by_sex["end"]), (&"sex".into(), &4.0.into()));
     let counts = |level: usize| {
-        ["n", "n-events", "n-dropouts", "n-tilted", "n-administrative"].map(|key| by_sex["follow-up"][level][key].as_u64())
+        ["n", "n-events", "n-dropouts", "n-tilted", "n-administrative"]
+            .map(|key| by_sex["follow-up"][level][key].as_u64())
     };
     assert_eq!(counts(0), [120, 60, 30, 30, 30].map(Some));
     assert_eq!(counts(1), [60, 30, 15, 15, 15].map(Some));

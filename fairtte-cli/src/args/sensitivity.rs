@@ -40,11 +40,6 @@ fn group(text: &str) -> Result<TiltedGroup, String> {
 }
 
 impl Sensitivity {
-    /// Whether nothing was given.
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Writes what is given into `settings`.
     pub(crate) fn apply(&self, settings: &mut EvaluationSettings) {
         if !self.sensitivity {

@@ -151,12 +151,7 @@ struct Asked<'a> {
     sensitivity: Evaluation<Option<Sensitivity>>,
 }
 
-fn evaluate_into(
-    open: &OpenRun,
-    target: &Target,
-    outputs: &Outputs,
-    asked: &Asked<'_>,
-) -> Result<(), CliError> {
+fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Asked<'_>) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;

@@ -18,7 +18,8 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     check_tolerance(arguments)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
     if arguments.set.iter().any(|set| set.trim_start().starts_with("sensitivity")) {
-        let message = "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN".to_owned();
+        let message =
+            "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN".to_owned();
         return Err(CliError::setting("sensitivity", message, None));
     }
     let runs = Runs::below(&arguments.runs)?;

@@ -57,7 +57,8 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         return Err(CliError::setting("--baseline", message, None));
     }
     if names.is_some() && settings.sensitivity.is_some() {
-        let message = "sensitivity to informative censoring stands beside one model, expected one --predictions".to_owned();
+        let message =
+            "sensitivity to informative censoring stands beside one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
     }
     if arguments.dry_run {

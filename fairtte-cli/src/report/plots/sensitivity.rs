@@ -14,8 +14,7 @@ use super::survival::BAND_OPACITY;
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 286.0;
 /// Hazard ratios that may be ticks, if they are inside the axis.
-const RATIOS: [f64; 15] =
-    [0.01, 0.02, 0.05, 0.1, 0.2, 0.33, 0.5, 0.67, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 50.0];
+const RATIOS: [f64; 15] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.33, 0.5, 0.67, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 50.0];
 /// Ticks closer than this many pixels overlap.
 const APART: f64 = 30.0;
 
@@ -65,8 +64,7 @@ pub(crate) fn sensitivity_figure(
             canvas.line(&[axes.at(0.0, axes.y.start), axes.at(0.0, axes.y.end)], AXIS, 1.0)?;
         }
         band(canvas, &axes, &points)?;
-        let line: Vec<Point> =
-            points.iter().filter_map(|(delta, found)| Some(axes.at(*delta, found.value?))).collect();
+        let line: Vec<Point> = points.iter().filter_map(|(delta, found)| Some(axes.at(*delta, found.value?))).collect();
         canvas.line(&line, BLUE, 1.8)?;
         line.iter().try_for_each(|point| canvas.circle(*point, 2.8, BLUE))?;
         turns.iter().try_for_each(|delta| tipping(canvas, &axes, *delta))

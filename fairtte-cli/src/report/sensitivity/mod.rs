@@ -57,7 +57,9 @@ pub(crate) fn render_sensitivity(sensitivity: &Sensitivity, width: usize) -> Str
     push_wrapped(&mut text, INDENT, &words::method(report), width);
     for attribute in &report.attributes {
         push_wrapped(&mut text, "", attribute.attribute.as_deref().unwrap_or("all samples"), width);
-        words::follow_up(attribute, "").iter().for_each(|line| push_wrapped(&mut text, INDENT, line, width));
+        for line in &words::follow_up(attribute, "") {
+            push_wrapped(&mut text, INDENT, line, width);
+        }
         for metric in shown(attribute) {
             push_wrapped(&mut text, INDENT, &metric.label, width);
             push_wrapped(&mut text, &INDENT.repeat(2), &words::verdict(attribute, metric), width);
@@ -99,19 +101,15 @@ fn push_wrapped(text: &mut String, indent: &str, line: &str, width: usize) {
 
 /// The tables of a page: one per attribute and metric.
 pub(super) fn tables(report: &SensitivityReport) -> Vec<Table> {
-    let metrics = report.attributes.iter().flat_map(|attribute| shown(attribute).map(move |metric| (attribute, metric)));
+    let metrics =
+        report.attributes.iter().flat_map(|attribute| shown(attribute).map(move |metric| (attribute, metric)));
     let metrics: Vec<_> = metrics.collect();
     let texts: Vec<String> = metrics.iter().map(|(attribute, metric)| section::name_of(attribute, metric)).collect();
     let ids = names(texts.iter().map(String::as_str));
     metrics.into_iter().zip(ids).map(|((attribute, metric), id)| table(report, attribute, metric, &id)).collect()
 }
 
-fn table(
-    report: &SensitivityReport,
-    attribute: &AttributeSensitivity,
-    metric: &MetricSensitivity,
-    id: &str,
-) -> Table {
+fn table(report: &SensitivityReport, attribute: &AttributeSensitivity, metric: &MetricSensitivity, id: &str) -> Table {
     let interval = if report.settings.replicates == 0 {
         "interval".to_owned()
     } else {

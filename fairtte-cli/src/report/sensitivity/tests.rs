@@ -115,11 +115,13 @@ fn every_verdict_has_its_sentence() {
     assert!(none.ends_with("shows a gap at random, and no hazard ratio in this range turns that."), "{none}");
     let appears = sentence(&|metric| {
         metric.points[1].gap_margin = Some(-0.01);
-        metric.tipping[0] = TippingPoint { verdict: Verdict::GapAppears, delta: 1.0, hazard_ratio: 1_f64.exp(), groups: None };
+        metric.tipping[0] =
+            TippingPoint { verdict: Verdict::GapAppears, delta: 1.0, hazard_ratio: 1_f64.exp(), groups: None };
         let groups = Some(("female".to_owned(), "male".to_owned()));
         metric.tipping.push(TippingPoint { verdict: Verdict::SignChanges, groups, delta: -1.0, hazard_ratio: 0.37 });
     });
-    let expected = "shows none at random; a gap appears above a hazard ratio of 2.72; sign changes of female minus male at 0.37.";
+    let expected =
+        "shows none at random; a gap appears above a hazard ratio of 2.72; sign changes of female minus male at 0.37.";
     assert!(appears.ends_with(expected), "{appears}");
     let without = sentence(&|metric| metric.points[1].gap_margin = None);
     assert!(without.ends_with("without intervals there is no verdict."), "{without}");
@@ -138,10 +140,7 @@ fn every_verdict_has_its_sentence() {
 #[test]
 fn the_page_has_a_section_with_a_figure_per_metric_and_the_tables_their_files() {
     let (evaluation, found) = (evaluation(), Sensitivity::Report(analysis()));
-    let page = super::super::Page {
-        sensitivity: Some(&found),
-        ..super::super::tests::page(&evaluation, &[], &[])
-    };
+    let page = super::super::Page { sensitivity: Some(&found), ..super::super::tests::page(&evaluation, &[], &[]) };
     let html = render_page(&page).unwrap();
     assert!(html.contains("<a href=\"#sensitivity\">Informative censoring</a>"));
     assert!(html.contains("<h2>If censoring is informative</h2>"));
@@ -153,7 +152,10 @@ fn the_page_has_a_section_with_a_figure_per_metric_and_the_tables_their_files() 
     let tables = tables_of_page(&page);
     let table = tables.iter().find(|table| table.name == "sensitivity-c-td_sex").unwrap();
     let markdown = table.markdown();
-    assert!(markdown.contains("| hazard ratio of the censored | all | 95 % interval | gap | 95 % interval | worst group |"), "{markdown}");
+    assert!(
+        markdown.contains("| hazard ratio of the censored | all | 95 % interval | gap | 95 % interval | worst group |"),
+        "{markdown}"
+    );
     assert!(markdown.contains("| 4.48 | 0.850 | 0.600 to 0.800 | 0.160 | 0.100 to 0.220 |"), "{markdown}");
     let plain = render_page(&super::super::tests::page(&evaluation, &[], &[])).unwrap();
     assert!(!plain.contains("informative"), "only where it was asked for");

@@ -17,7 +17,9 @@ pub(super) fn method(report: &SensitivityReport) -> String {
     let settings = &report.settings;
     let model = match settings.model {
         ImputationModel::Cox => "a Cox model of the predicted risk in every group".to_owned(),
-        ImputationModel::RiskStrata { n } => format!("Kaplan-Meier in every group and {n} strata of the predicted risk"),
+        ImputationModel::RiskStrata { n } => {
+            format!("Kaplan-Meier in every group and {n} strata of the predicted risk")
+        }
         ImputationModel::KaplanMeier => {
             "Kaplan-Meier in every group, which ignores the prediction: rank metrics and scores are too bad".to_owned()
         }
@@ -89,7 +91,9 @@ pub(super) fn verdict(attribute: &AttributeSensitivity, metric: &MetricSensitivi
     let shows = if at_random.gap_margin > Some(0.0) { "shows a gap" } else { "shows none" };
     let signs = signs(&metric.tipping);
     if turns.is_empty() {
-        return format!("{start}. The interval {shows} at random, and no hazard ratio in this range turns that{signs}.");
+        return format!(
+            "{start}. The interval {shows} at random, and no hazard ratio in this range turns that{signs}."
+        );
     }
     format!("{start}. The interval {shows} at random; {}{signs}.", turns.join("; "))
 }
