@@ -200,12 +200,12 @@ fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
 /// Early MALE by arm for each strength of confounding.
 fn confounding(source: &Source, repeats: u64) -> Result<(), Failure> {
     header("confounders, weight (measured, piece-9): MALE untreated / treated");
-    for count in [1, 4, 9] {
+    for count in [1_u8, 4, 9] {
         for weight in [0.0, 1.0, 3.0] {
             let hazard = Hazard::Piece(Piece { covariates: 9, ..Piece::default() });
             // On average as many treated as untreated.
             let probability = 1.0 / (1.0 + (weight * f64::from(count) / 2.0).exp());
-            let confounders = (0..count as usize).collect();
+            let confounders = (0..usize::from(count)).collect();
             let treatment = TreatmentSettings { probability, confounders, weight, unmeasured: 0.0 };
             let settings = GeneratorSettings { hazard, treatment, ..GeneratorSettings::default() };
             arms(source, repeats, &format!("{count}, {weight}"), &settings)?;
