@@ -233,7 +233,7 @@ impl CliError {
             },
             #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
-            Self::Estimator(ClassicalError::Setting { .. }) => Exit::Config,
+            Self::Estimator(ClassicalError::Setting { .. } | ClassicalError::UnknownCovariate { .. }) => Exit::Config,
             Self::Estimator(_) => Exit::Data,
             Self::Report(_) | Self::Bug(_) => Exit::Bug,
         }

@@ -6,7 +6,7 @@ use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
 use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
 use fairtte_data::loader::Intensity;
-use fairtte_data::shift::{ShiftRecord, apply_shift, image_blur};
+use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
 use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split,
@@ -23,6 +23,7 @@ pub(crate) struct Prepared {
     /// The unchanged samples of the data.
     pub(crate) cohort: Cohort,
     pub(crate) exclusions: Exclusions,
+    /// Without the training samples that a shift leaves out.
     pub(crate) split: Split,
     pub(crate) inputs: Inputs,
     pub(crate) attributes: FittedAttributes,
@@ -30,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) summary: CohortSummary,
     /// The samples as used for training, if the run has a distribution shift.
     pub(crate) shifted: Option<Cohort>,
+    /// Whose inputs the samples have in training.
+    pub(crate) shifted_rows: ShiftedRows,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
 }
@@ -110,10 +113,13 @@ impl Prepared {
         let (cohort, train) = (self.training_cohort(), self.split.rows(Part::Train));
         let store = match &self.inputs {
             Inputs::Images(store) => store,
-            Inputs::Features { matrix, .. } => return Ok((Loader::of_features(matrix, cohort, groups)?, None)),
+            Inputs::Features { matrix, .. } => {
+                let loader = Loader::of_features(matrix, cohort, groups)?;
+                return Ok((self.with_shifted_inputs(loader)?, None));
+            }
         };
         let intensity = run.intensity.fit(store, cohort, train)?;
-        let mut loader = Loader::new(store, cohort, groups, &intensity)?;
+        let mut loader = self.with_shifted_inputs(Loader::new(store, cohort, groups, &intensity)?)?;
         if let Some(shift) = &run.shift
             && let Some(blur) = image_blur(cohort, train, self.attributes.all(), shift)?
         {
@@ -123,6 +129,18 @@ impl Prepared {
             loader = loader.with_augmentation(augmentation)?;
         }
         Ok((loader, Some(intensity)))
+    }
+
+    /// The rows whose inputs these training rows have: of a shift that permutes, those of others.
+    pub(crate) fn inputs_of(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().map(|row| self.shifted_rows.giver(*row).unwrap_or(*row)).collect()
+    }
+
+    fn with_shifted_inputs<'a>(&self, loader: Loader<'a>) -> Result<Loader<'a>, CliError> {
+        if self.shifted_rows.n_permuted() == 0 {
+            return Ok(loader);
+        }
+        Ok(loader.with_inputs_of(self.shifted_rows.inputs(self.cohort.n()))?)
     }
 }
 
@@ -155,17 +173,23 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         refuse_or_tell_identical(run, &cohort, &split)?;
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
+    let shifted_rows = match &run.shift {
+        Some(shift) => shifted_rows(&cohort, split.rows(Part::Train), attributes.all(), shift, run.seed)?,
+        None => ShiftedRows::default(),
+    };
+    let trained = split.without_rows(Part::Train, &shifted_rows.left_out);
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
-    let training_groups = training_groups.map(|groups| trained_levels(&groups, split.rows(Part::Train))).transpose()?;
+    let training_groups =
+        training_groups.map(|groups| trained_levels(&groups, trained.rows(Part::Train))).transpose()?;
     let inputs = match store {
         Some(store) if run.estimator.is_none() => Inputs::Images(store),
         // The same samples as of a network: those whose images can be decoded.
         Some(_) => {
             let table = design::covariates(&run.covariates(), &cohort, &attributes)?;
-            let encodings = design::encode_covariates(&table, split.rows(Part::Train))?;
+            let encodings = design::encode_covariates(&table, trained.rows(Part::Train))?;
             encoded(&table, encodings)?
         }
-        None => features(run, &cohort, &split)?,
+        None => features(run, &cohort, &trained)?,
     };
     let fingerprint = inputs.fingerprint();
     #[cfg(feature = "train")]
@@ -179,7 +203,8 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     }
     write_json(&folder.inputs(), &InputRecord { fingerprint })?;
     let shifted = shift(open, &cohort, &split, &attributes)?;
-    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, training_groups })
+    let split = trained;
+    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, shifted_rows, training_groups })
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and

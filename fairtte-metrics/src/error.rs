@@ -328,6 +328,12 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
+    /// A model of the time after censoring cannot be fitted.
+    #[error("the model that imputes times after censoring cannot be fitted: {reason}")]
+    ImputationModel {
+        /// Why.
+        reason: &'static str,
+    },
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {
@@ -536,6 +542,24 @@ pub enum MetricError {
         attribute: String,
         /// The names there are.
         known: String,
+    },
+    /// An attribute does not have the level that a setting names.
+    #[error("attribute \"{attribute}\" has no level \"{level}\", expected one of: {known}")]
+    UnknownLevel {
+        /// Name of the attribute.
+        attribute: String,
+        /// The level asked for.
+        level: String,
+        /// The levels there are.
+        known: String,
+    },
+    /// A time is not before the end of follow-up.
+    #[error("time {time} is not before {end}, the administrative end of follow-up")]
+    NotBeforeEnd {
+        /// The time asked for.
+        time: f64,
+        /// The end.
+        end: f64,
     },
     /// Too few bootstrap replicates define the value.
     #[error("{n_defined} of {n_replicates} bootstrap replicates define the value, too few for an interval")]

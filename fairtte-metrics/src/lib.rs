@@ -26,6 +26,7 @@
 //! [`statistics`]: statistics
 //! [`selection`]: selection
 //! [`linear_algebra`]: linear_algebra
+//! [`sensitivity`]: mod@sensitivity
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
@@ -58,6 +59,7 @@ mod risk;
 pub mod scores;
 pub mod seeds;
 pub mod selection;
+pub mod sensitivity;
 pub mod statistics;
 mod value_or_reason;
 

@@ -117,7 +117,8 @@ fn one_table_gives_the_metrics_of_the_cause_by_group_with_gaps_and_intervals() {
 #[test]
 fn a_cohort_with_causes_gives_the_same_numbers_and_other_times_are_those_of_brier_scores() {
     let folder = tempfile::tempdir().expect("a folder");
-    let more = ["--cause", "2", "--attributes", "sex", "--set", "reading=linear", "--metrics", "cause-brier@5,cause-auc@5"];
+    let more =
+        ["--cause", "2", "--attributes", "sex", "--set", "reading=linear", "--metrics", "cause-brier@5,cause-auc@5"];
     succeed(evaluate(folder.path(), &table(incidence), &more));
     let alone = read(&folder.path().join("page.json"));
     let (mut cohort, mut predictions) =
@@ -151,7 +152,10 @@ fn survival_in_place_of_incidence_is_refused_and_so_are_words_that_do_not_fit() 
     };
     let survival = table(|k, t| 1.0 - incidence(k, t));
     let said = refused(&survival, &["--cause", "1"]);
-    assert!(said.contains("look like survival (240 of 240 rows), expected the cumulative incidence of the cause"), "{said}");
+    assert!(
+        said.contains("look like survival (240 of 240 rows), expected the cumulative incidence of the cause"),
+        "{said}"
+    );
     let falls = table(|k, t| if k == 7 && t > 5.0 { 0.01 } else { incidence(k, t) });
     let said = refused(&falls, &["--cause", "1"]);
     assert!(said.contains("incidence of sample \"s7\" falls from") && said.contains("row 9"), "{said}");

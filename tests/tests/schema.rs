@@ -256,7 +256,7 @@ fn documented(page: &str, place: impl Fn(&str) -> Option<String>) -> Vec<(String
         }
         let cell = |names: &[&str]| cells.get(columns.iter().position(|name| names.contains(&name.as_str()))?).copied();
         let (Some(section), Some(keys)) = (&section, cell(&["key", "setting"])) else { continue };
-        let of_head = cell(&["head"]).map(words).unwrap_or_default();
+        let of_head = cell(&["head", "estimator"]).map(words).unwrap_or_default();
         let range = cell(&["range", "choices", "values"]).map(words).unwrap_or_default();
         for key in words(keys) {
             let path = [section.as_str()].into_iter().chain(of_head.iter().copied()).chain([key]);
@@ -273,6 +273,7 @@ fn every_documented_key_is_in_the_schema() {
     let of_run_files = |heading: &str| match heading.split('`').nth(1) {
         _ if heading == "Top level" => Some(String::new()),
         Some("[head.NAME]") => Some("head".to_owned()),
+        Some("[estimator.NAME]") => Some("estimator".to_owned()),
         Some(table) if table.starts_with('[') => Some(table.trim_matches(['[', ']']).to_owned()),
         _ => None,
     };

@@ -2,6 +2,7 @@
 
 mod bias;
 mod card;
+mod experiment;
 #[cfg(feature = "train")]
 mod explain;
 mod exports;
@@ -13,6 +14,7 @@ mod own_table;
 mod predict;
 mod scores;
 mod select;
+mod sensitivity;
 #[cfg(feature = "train")]
 mod study;
 mod test;
@@ -45,6 +47,7 @@ pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 pub(crate) use bias::BIAS_COMPONENTS;
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
+pub use experiment::{BiasingExperiment, ExperimentCommand, ForestPreset, PowerExperiment};
 pub use exports::Exports;
 pub use external::{CensoringOf, External};
 pub use features::{FeatureLayer, FeaturePart};
@@ -53,6 +56,7 @@ pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
 pub use scores::Scores;
 pub use select::{LossOf, Rule, Select};
+pub use sensitivity::Sensitivity;
 pub use test::{Alternatives, Families, Test, TestColumns};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
@@ -96,6 +100,9 @@ pub enum Command {
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
+    /// Find out what a metric or an evaluation would have noticed: bias of known size, planted in a table or in predictions
+    #[command(subcommand)]
+    Experiment(ExperimentCommand),
     /// Write the model card of a finished run: data, training, results by group, and what its owner says
     Card(Card),
     #[cfg(feature = "train")]
@@ -457,6 +464,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  how informative censoring must be to turn the verdict on race, if it is so among black people only
+    fairtte evaluate --predictions curves.csv --attributes race --sensitivity --tilt race=black --output report.html
   a run on other data (external validation), beside its own test part
     fairtte evaluate external --internal runs/films
   a run, again, with every figure and table as a file

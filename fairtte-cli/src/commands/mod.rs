@@ -8,6 +8,7 @@ mod compare;
 #[cfg(feature = "train")]
 mod demo;
 pub(crate) mod evaluate;
+mod experiment;
 #[cfg(feature = "train")]
 mod explain;
 #[cfg(feature = "train")]
@@ -55,6 +56,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
+        Command::Experiment(command) => experiment::run(&command),
         Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),

@@ -41,7 +41,7 @@ fn settings() -> SchemaSettings {
 fn of_run_file() -> Value {
     let mut schema = settings().into_generator().into_root_schema_for::<RunFile>().to_value();
     schema["title"] = json!("Run file of FairTTE");
-    schema["properties"]["compare"] = compare(&schema["properties"]["strategy"]);
+    schema["properties"]["compare"] = compare(&schema["properties"]["strategy"], &schema["properties"]["estimator"]);
     plain::simplify(&mut schema);
     for path in DEPENDENT {
         if let Some(Value::Object(key)) = at(&mut schema, path) {
@@ -82,14 +82,12 @@ fn named_without_settings(variant: &Value) -> Option<String> {
 
 /// Table `[compare]`, in which `[compare.strategy]` holds the settings of several strategies by name.
 #[cfg(feature = "train")]
-fn compare(strategy: &Value) -> Value {
+fn compare(strategy: &Value, estimator: &Value) -> Value {
     let mut schema = settings().into_generator().into_root_schema_for::<super::compare::CompareConfig>().to_value();
-    let choices = strategy["oneOf"].as_array().into_iter().flatten();
-    let settings = choices.filter_map(|choice| choice["properties"].as_object()).flatten();
-    let settings: serde_json::Map<String, Value> =
-        settings.map(|(name, settings)| (name.clone(), settings.clone())).collect();
-    schema["properties"]["strategy"]["properties"] = Value::Object(settings);
-    schema["properties"]["strategy"]["additionalProperties"] = json!(false);
+    for (key, choice) in [("strategy", strategy), ("estimator", estimator)] {
+        schema["properties"][key]["properties"] = Value::Object(settings_by_name(choice));
+        schema["properties"][key]["additionalProperties"] = json!(false);
+    }
     if let Some(root) = schema.as_object_mut() {
         root.remove("$schema");
         root.remove("title");
@@ -97,8 +95,21 @@ fn compare(strategy: &Value) -> Value {
     schema
 }
 
+/// The settings of every variant of a choice, by its name; the choice may be optional.
+#[cfg(feature = "train")]
+fn settings_by_name(choice: &Value) -> serde_json::Map<String, Value> {
+    let forms = ["oneOf", "anyOf"].into_iter().filter_map(|form| choice[form].as_array()).flatten();
+    let mut found = serde_json::Map::new();
+    for form in forms {
+        let own = form["properties"].as_object().into_iter().flatten();
+        found.extend(own.map(|(name, settings)| (name.clone(), settings.clone())));
+        found.extend(settings_by_name(form));
+    }
+    found
+}
+
 /// Table `[compare]`, which is not read without the feature `train`.
 #[cfg(not(feature = "train"))]
-fn compare(_: &Value) -> Value {
+fn compare(_: &Value, _: &Value) -> Value {
     json!({ "description": "Table of `fairtte compare`.", "type": "object" })
 }

@@ -1,6 +1,8 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeReport, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport,
+};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::ReportError;
 use super::method_tests::MetricSection;
-use super::p_matrix::shade;
 use super::plots::chart;
-use super::sheet::{Cell, Sheet};
+use super::sheet::Sheet;
+use super::shown_table::ShownTable;
 use super::template::{environment, fill_in};
 use crate::method_tests::MethodTests;
 use crate::study::{Analysis, Section};
@@ -71,28 +71,6 @@ struct ShownFigure<'a> {
 /// Figures of a section that are not folded.
 const FIGURES: usize = 6;
 
-#[derive(Serialize)]
-struct ShownTable<'a> {
-    name: &'a str,
-    caption: &'a str,
-    header: Vec<&'a str>,
-    rows: Vec<Vec<ShownCell>>,
-    notes: &'a [String],
-    /// Folded, because it is long.
-    is_long: bool,
-}
-
-#[derive(Serialize)]
-struct ShownCell {
-    text: String,
-    /// `better` or `worse` for a change of the base, the shade of a p value, empty otherwise.
-    mark: &'static str,
-    is_number: bool,
-}
-
-/// Rows from which on a table is folded.
-const LONG: usize = 40;
-
 impl<'a> Shown<'a> {
     fn of(section: &'a Section) -> Result<Self, ReportError> {
         let mut figures = Vec::new();
@@ -105,35 +83,16 @@ impl<'a> Shown<'a> {
             title: &section.title,
             question: &section.question,
             verdict: &section.verdict,
-            tables: section.sheets.iter().map(ShownTable::of).collect(),
+            tables: section.sheets.iter().map(shown_table).collect(),
             figures,
             more_figures,
         })
     }
 }
 
-impl<'a> ShownTable<'a> {
-    fn of(sheet: &'a Sheet) -> Self {
-        let is_change = sheet.name == "strategies-change";
-        let cell = |(place, cell): (usize, &Cell)| {
-            let (key, _) = &sheet.columns[place];
-            let is_number = !matches!(cell, Cell::Text(_));
-            let (text, mark) = match cell {
-                Cell::Value(change) if is_change => (format!("{change:+.1}"), marked(key, *change)),
-                Cell::P(p) => (cell.shown(), shade(*p)),
-                _ => (cell.shown(), ""),
-            };
-            ShownCell { text: text.replace('-', if is_number { "\u{2212}" } else { "-" }), mark, is_number }
-        };
-        Self {
-            name: &sheet.name,
-            caption: &sheet.caption,
-            header: sheet.columns.iter().map(|(_, title)| title.as_str()).collect(),
-            rows: sheet.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect(),
-            notes: &sheet.notes,
-            is_long: sheet.rows.len() >= LONG,
-        }
-    }
+/// Changes of the base are marked as good or bad.
+fn shown_table(sheet: &Sheet) -> ShownTable<'_> {
+    ShownTable::of(sheet, (sheet.name == "strategies-change").then_some(marked))
 }
 
 /// Whether a change in the column is good: a gap or an IBS that falls, another metric that rises.

@@ -1,7 +1,9 @@
 //! The numbers in plain sentences with their caveats, derived from the report alone.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, EvaluatedCause, GroupDifference, GroupReport, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeReport, Estimate, EvaluatedCause, GroupDifference, GroupReport, MetricReport,
+};
 
 use super::differences;
 use super::format::{count, interval, number, p_relation, percent};
@@ -35,7 +37,10 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
     let Some(main) = report.metrics.first() else { return statements };
     for attribute in &main.attributes {
         let mut sentences = vec![differences(attribute, main)];
-        let ibs = report.metric("ibs").or_else(|| report.metric("cause-ibs")).and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
+        let ibs = report
+            .metric("ibs")
+            .or_else(|| report.metric("cause-ibs"))
+            .and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
         sentences.extend(ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)));
         let without = attribute.gap.undefined_replicates;
         if ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {

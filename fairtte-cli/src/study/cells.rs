@@ -113,14 +113,9 @@ pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Ve
                         let cell = Cell { head: head.clone(), ..cell.clone() };
                         study.starts.keys().map(move |start| Cell { start: start.clone(), ..cell.clone() })
                     })),
+                    // Estimators stand beside the strategies with the base head, with which they are compared.
                     Block::Fair => {
-                        cells.extend(
-                            study.strategies.names.iter().map(|name| Cell { strategy: name.clone(), ..cell.clone() }),
-                        );
-                        // In the columns of the strategies with the base head, with which they are compared.
-                        cells.extend(
-                            study.estimators.names.iter().map(|name| Cell { strategy: name.clone(), ..cell.clone() }),
-                        );
+                        cells.extend(study.others().map(|name| Cell { strategy: name.clone(), ..cell.clone() }));
                     }
                     Block::Shift => {
                         for shift in levels(study, attribute)? {

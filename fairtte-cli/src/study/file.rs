@@ -203,6 +203,11 @@ impl StudyFile {
         }
     }
 
+    /// What is compared with the base: the other strategies, and the estimators.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &String> {
+        self.strategies.names.iter().chain(&self.estimators.names)
+    }
+
     /// The head of strategies, shifts and backbones.
     pub(crate) fn base_head(&self) -> &str {
         self.heads.base_head.as_deref().or(self.heads.names.first().map(String::as_str)).unwrap_or_default()

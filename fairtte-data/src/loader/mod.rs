@@ -106,6 +106,8 @@ pub struct Loader<'a> {
     input: Input<'a>,
     cohort: &'a Cohort,
     groups: Vec<Option<GroupId>>,
+    /// The row whose inputs every row has; empty = its own.
+    inputs: Vec<usize>,
     transforms: Vec<Box<dyn PixelTransform + 'a>>,
     augmentation: Option<Augmentation>,
 }
@@ -151,7 +153,7 @@ impl<'a> Loader<'a> {
         let positions = positions.collect::<Result<_, _>>()?;
         let conversion = Conversion::new(store, intensity);
         let input = Input::Images { store, positions, conversion };
-        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
+        Ok(Self { input, cohort, groups, inputs: Vec::new(), transforms: Vec::new(), augmentation: None })
     }
 
     /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the
@@ -171,7 +173,22 @@ impl<'a> Loader<'a> {
             }
         }
         let input = Input::Features(features);
-        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
+        Ok(Self { input, cohort, groups, inputs: Vec::new(), transforms: Vec::new(), augmentation: None })
+    }
+
+    /// Gives every row the pixels or features of another: row `i` those of row `inputs[i]`. Identities, outcomes and groups stay, and
+    /// transformations and augmentation remain those of the row.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] unless there is one row of the cohort per row.
+    pub fn with_inputs_of(mut self, inputs: Vec<usize>) -> Result<Self, DataError> {
+        let expected = self.cohort.n();
+        let found = inputs.iter().filter(|row| **row < expected).count();
+        if found != expected || inputs.len() != expected {
+            return Err(DataError::ShapeMismatch { what: "list of rows whose inputs are used", found, expected });
+        }
+        self.inputs = inputs;
+        Ok(self)
     }
 
     /// Adds a transformation of every image (or row of features) of every batch, applied after those added before.
@@ -264,10 +281,11 @@ impl<'a> Loader<'a> {
         let mut pixels = vec![0.0; rows.len() * n_values];
         let fill = |scratch: &mut Scratch, (at, values): (usize, &mut [f32])| {
             let row = rows[at];
+            let giver = self.inputs.get(row).copied().unwrap_or(row);
             let (store, position, conversion) = match &self.input {
-                Input::Images { store, positions, conversion } => (store, positions[row], conversion),
+                Input::Images { store, positions, conversion } => (store, positions[giver], conversion),
                 Input::Features(features) => {
-                    values.copy_from_slice(features.row(row));
+                    values.copy_from_slice(features.row(giver));
                     self.transforms.iter().for_each(|transform| transform.apply(row, epoch, values, &[n_values]));
                     return;
                 }

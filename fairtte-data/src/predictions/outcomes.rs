@@ -97,11 +97,7 @@ impl RowOutcome {
 }
 
 /// Time and event of every row.
-pub(crate) fn outcomes(
-    table: &Table,
-    names: &ColumnNames,
-    samples: &[SampleId],
-) -> Result<Vec<RowOutcome>, DataError> {
+pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId]) -> Result<Vec<RowOutcome>, DataError> {
     let (times, events) = (table.numbers(names.time())?, table.text(names.event())?);
     let event_value = names.event_value.as_deref();
     if let Some(value) = event_value {

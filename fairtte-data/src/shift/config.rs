@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::blur::GaussianBlur;
 use crate::DataError;
 
-/// Settings of [`apply_shift`](super::apply_shift); at least one of `blur`, `time-noise` and `censoring-flip`.
+/// Settings of [`apply_shift`](super::apply_shift); at least one of `blur`, `time-noise`, `censoring-flip`, `permute` and
+/// `undersample`.
 ///
 /// | key | default | range | meaning |
 /// |---|---|---|---|
@@ -17,6 +18,8 @@ use crate::DataError;
 /// | `blur` | no blur | > 0, at most 100 | standard deviation of the Gaussian, in pixels (voxels) of the stored size |
 /// | `time-noise` | no noise | two finite numbers, low < high, high >= 0 | range of the uniform noise: `absolute` in the unit of the times, or `fraction` of the largest training time |
 /// | `censoring-flip` | no flip | in (0, 1] | share of the events of the group that become censored; 0.9 in the paper |
+/// | `permute` | none | in (0, 1] | share of the samples of the group whose inputs, film or features, are exchanged among them |
+/// | `undersample` | none | in (0, 1) | share of the samples of the group that leave the training part |
 ///
 /// The paper (F.5) states the 90 % of the flip, but neither the width of the blur nor the range of the noise: both have
 /// to be chosen, and the choice is part of the record.
@@ -49,6 +52,12 @@ pub struct ShiftConfig {
     /// Share of the events that become censored, in (0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censoring_flip: Option<f64>,
+    /// Share of the samples whose inputs are exchanged among them, in (0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permute: Option<f64>,
+    /// Share of the samples that leave the training part, in (0, 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undersample: Option<f64>,
 }
 
 /// Range of the noise: lowest and highest value of a uniform distribution.
@@ -153,8 +162,9 @@ impl ShiftConfig {
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
         let invalid = |key, value: String, expected| Err(DataError::InvalidSetting { key, value, expected });
-        if self.blur.is_none() && self.time_noise.is_none() && self.censoring_flip.is_none() {
-            let expected = "at least one of blur, time-noise and censoring-flip";
+        let is_changed = [self.blur, self.censoring_flip, self.permute, self.undersample].iter().any(Option::is_some);
+        if !is_changed && self.time_noise.is_none() {
+            let expected = "at least one of blur, time-noise, censoring-flip, permute and undersample";
             return invalid("shift", "without any change".to_owned(), expected);
         }
         if let Some(sigma) = self.blur {
@@ -168,10 +178,18 @@ impl ShiftConfig {
                 return invalid("shift.time-noise", format!("[{low}, {high}]"), expected);
             }
         }
-        match self.censoring_flip {
-            Some(share) if !(share > 0.0 && share <= 1.0) => {
-                invalid("shift.censoring-flip", share.to_string(), "a number in (0, 1]")
+        for (key, share) in [("shift.censoring-flip", self.censoring_flip), ("shift.permute", self.permute)] {
+            if let Some(share) = share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
+                return invalid(key, share.to_string(), "a number in (0, 1]");
             }
+        }
+        match self.undersample {
+            // Without any sample of the group its cut points, groups and weights could not be fitted.
+            Some(share) if !(share > 0.0 && share < 1.0) => invalid(
+                "shift.undersample",
+                share.to_string(),
+                "a number in (0, 1), since a part of the group must stay",
+            ),
             _ => Ok(()),
         }
     }

@@ -5,6 +5,10 @@
 //! X: the images are blurred by a Gaussian; Y: uniform noise is added to the observed time, of events and of censored
 //! samples alike; Delta: 90 % of the events become censored, at the time they had.
 //!
+//! Two more are the biases of Sonabend et al. (2022), <https://doi.org/10.48550/arXiv.2206.03256>, appendix A. Permuted: the
+//! inputs (film or features) of some samples are exchanged among them, as if the films of patients had been mixed up. Identity,
+//! outcome and groups stay, the inputs are those of another sample of the group. Undersampled: some samples leave the training part.
+//!
 //! Assumptions where the paper is silent:
 //! - The group is named by the user, because the disadvantaged group cannot be computed.
 //! - Times stay positive: if the range of the noise would reach below 0, the noise is drawn uniformly from the part
@@ -18,6 +22,7 @@
 
 mod blur;
 mod config;
+mod permute;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -31,6 +36,7 @@ use rand::Rng as _;
 pub(crate) use blur::WIDEST;
 pub use blur::{GaussianBlur, GroupBlur};
 pub use config::{ShiftConfig, ShiftGroup, TimeNoise};
+pub use permute::{ShiftedRows, shifted_rows};
 pub use record::{ChangedSample, ShiftRecord};
 
 use crate::DataError;
@@ -42,7 +48,8 @@ use crate::error::nearest;
 ///
 /// `groups` holds the groups of every sample of the cohort, one entry per attribute
 /// ([`FittedAttributes::all`](crate::FittedAttributes::all)). The order of `train_rows` does not matter. The images are
-/// not changed here: their blur is returned by [`image_blur`] and applied when they are loaded.
+/// not changed here: their blur is returned by [`image_blur`], whose inputs a sample has and which samples leave the training
+/// part by [`shifted_rows`].
 ///
 /// Cost: n log n in the events of the group.
 ///
@@ -73,6 +80,8 @@ pub fn apply_shift(
         n_times_changed: 0,
         n_ranges_cut: 0,
         n_flipped: 0,
+        n_permuted: 0,
+        n_left_out: 0,
         changed: Vec::new(),
     };
     if let Some(noise) = config.time_noise {
@@ -99,8 +108,13 @@ pub fn apply_shift(
             record.n_flipped += 1;
         }
     }
+    let rows = permute::of_target(cohort, &target.rows, config, seed);
+    (record.n_permuted, record.n_left_out) = (rows.n_permuted(), rows.left_out.len());
     for &row in &target.rows {
-        record.changed.extend(changed(&cohort.samples[row], &shifted.samples[row], config.blur.is_some()));
+        let (before, after) = (&cohort.samples[row], &shifted.samples[row]);
+        let inputs_of = rows.giver(row).map(|giver| cohort.samples[giver].sample_id.clone());
+        let is_left_out = rows.left_out.contains(&row);
+        record.changed.extend(changed(before, after, config.blur.is_some(), inputs_of, is_left_out));
     }
     record.n_times_changed =
         record.changed.iter().filter(|sample| sample.time.to_bits() != sample.time_before.to_bits()).count();
@@ -208,16 +222,28 @@ fn noisy_time(sample: &Sample, [low, high]: [f64; 2], key: &[u8; blake3::KEY_LEN
 
 /// The first `round(share x events)` events of `rows` in the order of their hashes.
 fn events_to_flip(cohort: &Cohort, rows: &[usize], share: f64, key: &[u8; blake3::KEY_LEN]) -> Vec<usize> {
-    let events = rows.iter().copied().filter(|&row| cohort.samples[row].event);
-    let mut ordered: Vec<_> = events.map(|row| (hash(key, &cohort.samples[row].sample_id), row)).collect();
+    let events: Vec<usize> = rows.iter().copied().filter(|&row| cohort.samples[row].event).collect();
+    first_by_hash(cohort, &events, share, key)
+}
+
+/// The first `round(share x n)` of `rows` in the order of their hashes.
+fn first_by_hash(cohort: &Cohort, rows: &[usize], share: f64, key: &[u8; blake3::KEY_LEN]) -> Vec<usize> {
+    let mut ordered: Vec<_> = rows.iter().map(|&row| (hash(key, &cohort.samples[row].sample_id), row)).collect();
     ordered.sort_unstable();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of events")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of rows")]
     let n = (share * ordered.len() as f64).round() as usize;
     ordered.into_iter().take(n).map(|(_, row)| row).collect()
 }
 
 /// The differences between `before` and `after`; `None` if there are none.
-fn changed(before: &Sample, after: &Sample, blurred: bool) -> Option<ChangedSample> {
+fn changed(
+    before: &Sample,
+    after: &Sample,
+    blurred: bool,
+    inputs_of: Option<SampleId>,
+    left_out: bool,
+) -> Option<ChangedSample> {
+    let is_other = blurred || left_out || inputs_of.is_some();
     let sample = ChangedSample {
         sample_id: after.sample_id.clone(),
         subject_id: after.subject_id.clone(),
@@ -226,7 +252,9 @@ fn changed(before: &Sample, after: &Sample, blurred: bool) -> Option<ChangedSamp
         time: after.time,
         event_before: before.event,
         event: after.event,
+        inputs_of,
+        left_out,
     };
     let same = before.time.to_bits() == after.time.to_bits() && before.event == after.event;
-    (blurred || !same).then_some(sample)
+    (is_other || !same).then_some(sample)
 }

@@ -36,6 +36,12 @@ pub struct ShiftRecord {
     pub n_ranges_cut: usize,
     /// Events that became censored.
     pub n_flipped: usize,
+    /// Samples with the inputs of another sample of the group.
+    #[serde(default)]
+    pub n_permuted: usize,
+    /// Samples that left the training part.
+    #[serde(default)]
+    pub n_left_out: usize,
     /// Every changed sample, in the order of the cohort.
     pub changed: Vec<ChangedSample>,
 }
@@ -43,6 +49,7 @@ pub struct ShiftRecord {
 /// One changed sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "what was changed, one column each")]
 pub struct ChangedSample {
     /// Its identity.
     pub sample_id: SampleId,
@@ -58,11 +65,17 @@ pub struct ChangedSample {
     pub event_before: bool,
     /// Event after.
     pub event: bool,
+    /// The sample whose inputs it has, if not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs_of: Option<SampleId>,
+    /// Whether it left the training part.
+    #[serde(default)]
+    pub left_out: bool,
 }
 
 impl ShiftRecord {
-    /// Writes `sample_id, subject_id, blurred, time_before, time, event_before, event`, one line per changed sample in
-    /// the order of the cohort, atomically; 1 = yes, 0 = no.
+    /// Writes `sample_id, subject_id, blurred, time_before, time, event_before, event, inputs_of, left_out`, one line per changed
+    /// sample in the order of the cohort, atomically; 1 = yes, 0 = no; `inputs_of` is empty of a sample with its own inputs.
     ///
     /// # Errors
     /// [`DataError::Write`] naming `path`.
@@ -80,6 +93,11 @@ impl ShiftRecord {
             ("time".to_owned(), number(&|sample| sample.time)),
             ("event_before".to_owned(), yes(&|sample| sample.event_before)),
             ("event".to_owned(), yes(&|sample| sample.event)),
+            (
+                "inputs_of".to_owned(),
+                text(&|sample| sample.inputs_of.as_ref().map(ToString::to_string).unwrap_or_default()),
+            ),
+            ("left_out".to_owned(), yes(&|sample| sample.left_out)),
         ];
         write_csv(path, columns)
     }
@@ -116,6 +134,14 @@ impl fmt::Display for ShiftRecord {
         if let Some(share) = settings.censoring_flip {
             let n = self.n_group_events;
             write!(f, "{separator} {} of {n} events made censored (share {share})", self.n_flipped)?;
+            separator = ",";
+        }
+        if let Some(share) = settings.permute {
+            write!(f, "{separator} {} samples have the inputs of another (share {share})", self.n_permuted)?;
+            separator = ",";
+        }
+        if let Some(share) = settings.undersample {
+            write!(f, "{separator} {} samples left out of training (share {share})", self.n_left_out)?;
         }
         Ok(())
     }

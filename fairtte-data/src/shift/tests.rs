@@ -177,7 +177,10 @@ fn seeds_differ_and_repeat() {
 fn impossible_settings_name_the_key_and_what_exists() {
     let (cohort, groups) = cohort(30);
     for (text, expected) in [
-        ("", "shift is without any change, expected at least one of blur, time-noise and censoring-flip"),
+        (
+            "",
+            "shift is without any change, expected at least one of blur, time-noise, censoring-flip, permute and undersample",
+        ),
         ("blur = -1", "shift.blur is -1, expected a number of pixels in (0, 100]"),
         ("censoring-flip = 90", "shift.censoring-flip is 90, expected a number in (0, 1]"),
         ("censoring-flip = 0", "shift.censoring-flip is 0, expected a number in (0, 1]"),
@@ -250,7 +253,8 @@ fn the_record_is_written_and_told() {
     let path = folder.path().join("run/shift.csv");
     record.write_csv(&path).unwrap();
     let table = crate::table::Table::read(&path).unwrap();
-    let names = ["sample_id", "subject_id", "blurred", "time_before", "time", "event_before", "event"];
+    let names =
+        ["sample_id", "subject_id", "blurred", "time_before", "time", "event_before", "event", "inputs_of", "left_out"];
     assert_eq!(table.names(), names);
     assert_eq!(table.n_rows(), 20);
     let (ids, times) = (table.text("sample_id").unwrap(), table.numbers("time").unwrap());
@@ -258,6 +262,61 @@ fn the_record_is_written_and_told() {
         let sample = shifted.samples.iter().find(|sample| Some(sample.sample_id.as_str()) == id.as_deref()).unwrap();
         assert_eq!(time.unwrap().to_bits(), sample.time.to_bits(), "written in full");
     }
+}
+
+#[test]
+fn permuted_samples_have_the_inputs_of_another_one_of_the_group_and_left_out_ones_are_counted() {
+    let (cohort, groups) = cohort(900);
+    let train = train(900);
+    let both = config("permute = 0.5\nundersample = 0.25");
+    let (shifted, record) = apply_shift(&cohort, &train, &groups, &both, 7).unwrap();
+    assert_eq!(shifted, cohort, "identities and outcomes stay");
+    let rows = shifted_rows(&cohort, &train, &groups, &both, 7).unwrap();
+    // 200 of the group train: a quarter leaves, half of the other 150 exchange.
+    assert_eq!((rows.left_out.len(), rows.n_permuted()), (50, 75));
+    assert_eq!((record.n_group, record.n_left_out, record.n_permuted, record.changed.len()), (200, 50, 75, 125));
+    let is_target = |row: usize| row % 9 < 6 && row % 3 == 0;
+    assert!(rows.left_out.iter().all(|row| is_target(*row)));
+    let inputs = rows.inputs(900);
+    let exchanged: Vec<usize> = (0..900).filter(|row| inputs[*row] != *row).collect();
+    assert_eq!(exchanged.len(), 75, "nobody who exchanges keeps the own inputs");
+    let mut givers: Vec<usize> = exchanged.iter().map(|row| inputs[*row]).collect();
+    givers.sort_unstable();
+    assert_eq!(givers, exchanged, "everybody gives to one");
+    assert!(exchanged.iter().all(|row| is_target(*row) && !rows.left_out.contains(row)));
+    for changed in &record.changed {
+        let row = cohort.samples.iter().position(|sample| sample.sample_id == changed.sample_id).unwrap();
+        let expected = rows.giver(row).map(|giver| cohort.samples[giver].sample_id.clone());
+        assert_eq!((&changed.inputs_of, changed.left_out), (&expected, rows.left_out.contains(&row)));
+    }
+    let told = record.to_string();
+    assert!(
+        told.ends_with(
+            "75 samples have the inputs of another (share 0.5), 50 samples left out of training (share 0.25)"
+        ),
+        "{told}"
+    );
+    assert_ne!(shifted_rows(&cohort, &train, &groups, &both, 8).unwrap(), rows);
+    let without = shifted_rows(&cohort, &train, &groups, &config("blur = 1"), 7).unwrap();
+    assert_eq!((without.n_permuted(), without.left_out.len(), without.giver(0)), (0, 0, None));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shift.csv");
+    record.write_csv(&path).unwrap();
+    let table = crate::table::Table::read(&path).unwrap();
+    assert_eq!(table.text("inputs_of").unwrap().iter().flatten().count(), 75);
+    assert_eq!(table.numbers("left_out").unwrap().iter().flatten().sum::<f64>().to_bits(), 50.0_f64.to_bits());
+}
+
+#[test]
+fn a_single_sample_stays_and_keeps_its_inputs() {
+    let (cohort, groups) = cohort(30);
+    let rows = |text: &str| shifted_rows(&cohort, &[0, 1, 2], &groups, &config(text), 1).unwrap();
+    assert_eq!(rows("permute = 1.0").n_permuted(), 0);
+    assert!(rows("undersample = 0.99").left_out.is_empty());
+    let message = |text: &str| config(text).check().unwrap_err().to_string();
+    assert_eq!(message("permute = 1.5"), "shift.permute is 1.5, expected a number in (0, 1]");
+    assert!(message("undersample = 1.0").starts_with("shift.undersample is 1, expected a number in (0, 1)"));
+    assert!(config("permute = 1.0\nundersample = 0.5").check_for_features().is_ok());
 }
 
 proptest! {

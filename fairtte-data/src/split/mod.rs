@@ -108,6 +108,15 @@ impl Split {
         &self.rows[part as usize]
     }
 
+    /// The same parts without these rows in `part`: their subjects keep the part, which is what is recorded and what the validation
+    /// and test part are told apart by.
+    #[must_use]
+    pub fn without_rows(&self, part: Part, left_out: &std::collections::BTreeSet<usize>) -> Self {
+        let mut split = self.clone();
+        split.rows[part as usize].retain(|row| !left_out.contains(row));
+        split
+    }
+
     /// Part of a subject; `None` if it is not in the split.
     pub fn part(&self, subject: &SubjectId) -> Option<Part> {
         self.parts.get(subject).copied()
@@ -120,7 +129,8 @@ impl Split {
 
     /// Part of every row of the cohort that the split was made for.
     pub(crate) fn part_of_rows(&self) -> Vec<Part> {
-        let mut parts = vec![Part::Train; self.rows.iter().map(Vec::len).sum()];
+        let n = self.rows.iter().flatten().max().map_or(0, |last| last + 1);
+        let mut parts = vec![Part::Train; n];
         for part in Part::ALL {
             for &row in self.rows(part) {
                 parts[row] = part;

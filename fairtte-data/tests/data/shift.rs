@@ -1,6 +1,6 @@
 //! A distribution shift from the settings to the batches: only the training samples of one group look different.
 
-use fairtte_data::shift::{GaussianBlur, GroupBlur, ShiftConfig, apply_shift, image_blur};
+use fairtte_data::shift::{GaussianBlur, GroupBlur, ShiftConfig, apply_shift, image_blur, shifted_rows};
 use fairtte_data::{HostBatch, Part, Sampling, SplitConfig, split_by_subject};
 use fairtte_metrics::{GroupId, Groups};
 
@@ -49,6 +49,38 @@ fn batches_of_a_shifted_cohort_differ_in_training_samples_of_the_group_only() {
     }
     assert_eq!((n_changed, record.changed.len()), (record.n_group, record.n_group));
     assert!(n_changed > 5 && n_changed < train.len());
+}
+
+#[test]
+fn a_permuted_image_is_another_samples_and_the_outcome_stays() {
+    let world = world_of(40, 3, &[12, 10]);
+    let split = split_by_subject(&world.cohort, &SplitConfig::default(), 3).unwrap();
+    let train = split.rows(Part::Train);
+    let membership: Vec<_> = (0..40).map(|row| Some(GroupId(u32::from(row % 2 == 0)))).collect();
+    let groups = [Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership).unwrap()];
+    let settings: ShiftConfig =
+        toml::from_str("attribute = 'sex'\ngroup = 'F'\npermute = 0.8\nundersample = 0.2").unwrap();
+    let rows = shifted_rows(&world.cohort, train, &groups, &settings, 3).unwrap();
+    let kept = split.without_rows(Part::Train, &rows.left_out);
+    assert_eq!(kept.rows(Part::Train).len() + rows.left_out.len(), train.len());
+    assert_eq!(kept.rows(Part::Test), split.rows(Part::Test));
+    assert!(!rows.left_out.is_empty() && rows.n_permuted() > 3);
+    let batch = |loader: &fairtte_data::Loader<'_>| {
+        loader.batches(&world.cohort.all_rows(), 40, &Sampling::Sequential, 1, 1).unwrap().next().unwrap()
+    };
+    let plain = batch(&world.plain());
+    let permuted = batch(&world.plain().with_inputs_of(rows.inputs(40)).unwrap());
+    let image = |batch: &HostBatch, row: usize| batch.pixels[row * 360..(row + 1) * 360].to_vec();
+    for row in 0..40 {
+        let giver = rows.giver(row).unwrap_or(row);
+        assert_eq!(image(&permuted, row), image(&plain, giver), "row {row}");
+        assert_eq!(giver == row, image(&permuted, row) == image(&plain, row), "row {row}");
+    }
+    assert_eq!((&permuted.sample_ids, &permuted.time, &permuted.event), (&plain.sample_ids, &plain.time, &plain.event));
+    for wrong in [vec![0; 39], vec![40; 40]] {
+        let error = world.plain().with_inputs_of(wrong).map(drop).unwrap_err().to_string();
+        assert!(error.contains("rows whose inputs are used"), "{error}");
+    }
 }
 
 #[test]

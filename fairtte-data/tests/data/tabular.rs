@@ -158,6 +158,15 @@ fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     let groups: Vec<_> = (0..30).map(|row| Some(GroupId(row % 2))).collect();
     let loader = Loader::of_features(&table.matrix, &table.cohort, groups.clone()).unwrap();
     let train = table.split.rows(Part::Train);
+    let turned: Vec<usize> = (0..30).map(|row| (row + 1) % 30).collect();
+    let other =
+        Loader::of_features(&table.matrix, &table.cohort, groups.clone()).unwrap().with_inputs_of(turned).unwrap();
+    for batch in other.batches(train, 4, &Sampling::Sequential, 1, 1).unwrap() {
+        for (i, &row) in batch.rows.iter().enumerate() {
+            assert_eq!(&batch.pixels[i * 3..(i + 1) * 3], table.matrix.row((row + 1) % 30));
+            assert_eq!(batch.time[i].to_bits(), table.cohort.samples[row].time.to_bits());
+        }
+    }
     let epoch = |seed| loader.batches(train, 4, &Sampling::Shuffled, seed, 1).unwrap();
     assert_eq!(epoch(1).collect::<Vec<_>>(), epoch(1).collect::<Vec<_>>());
     assert_ne!(epoch(1).order(), epoch(2).order());

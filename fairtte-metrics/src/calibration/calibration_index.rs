@@ -146,12 +146,7 @@ pub(crate) struct PreparedCalibrationSlope {
 
 impl PreparedCalibrationSlope {
     /// `competing` as in [`index_of_risk`].
-    pub(crate) fn new(
-        outcomes: &Outcomes,
-        competing: &[bool],
-        risk: &[f64],
-        time: f64,
-    ) -> Result<Self, MetricError> {
+    pub(crate) fn new(outcomes: &Outcomes, competing: &[bool], risk: &[f64], time: f64) -> Result<Self, MetricError> {
         check(outcomes, time)?;
         let x = centred(risk);
         let design = CoxDesign::new(outcomes, 1, |row| [x[row], 0.0]).with_competing(competing);
@@ -186,12 +181,7 @@ pub(crate) struct PreparedCalibrationIndex {
 
 impl PreparedCalibrationIndex {
     /// `competing` as in [`index_of_risk`].
-    pub(crate) fn new(
-        outcomes: &Outcomes,
-        competing: &[bool],
-        risk: &[f64],
-        time: f64,
-    ) -> Result<Self, MetricError> {
+    pub(crate) fn new(outcomes: &Outcomes, competing: &[bool], risk: &[f64], time: f64) -> Result<Self, MetricError> {
         check(outcomes, time)?;
         let x = centred(risk);
         let in_order = sorted(&x);

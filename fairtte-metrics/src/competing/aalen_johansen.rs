@@ -224,21 +224,22 @@ impl VarianceSums {
         if set.of_all == 0 {
             return Some(self);
         }
-        let (d, e, r) = (set.of_cause as f64, set.of_all as f64, set.at_risk as f64);
+        let (of_cause, of_all, n) = (set.of_cause as f64, set.of_all as f64, set.at_risk as f64);
         let reduced = match form {
-            IncidenceVariance::Delta => r,
+            IncidenceVariance::Delta => n,
             IncidenceVariance::Aalen if set.at_risk == 1 => return None,
-            IncidenceVariance::Aalen => r - 1.0,
+            IncidenceVariance::Aalen => n - 1.0,
         };
-        self.b += free * free * d * (r - d) / (reduced * r * r);
+        self.b += free * free * of_cause * (n - of_cause) / (reduced * n * n);
         if set.of_all < set.at_risk {
-            let a = e / (reduced * (r - e));
-            let c = match form {
-                IncidenceVariance::Delta => free * d / (r * r),
-                IncidenceVariance::Aalen => free * d * (r - d) / (reduced * r * (r - e)),
+            let of_a = of_all / (reduced * (n - of_all));
+            let of_c = match form {
+                IncidenceVariance::Delta => free * of_cause / (n * n),
+                IncidenceVariance::Aalen => free * of_cause * (n - of_cause) / (reduced * n * (n - of_all)),
             };
-            self.a.iter_mut().zip([1.0, incidence, incidence * incidence]).for_each(|(sum, power)| *sum += a * power);
-            self.c.iter_mut().zip([1.0, incidence]).for_each(|(sum, power)| *sum += c * power);
+            let powers = [1.0, incidence, incidence * incidence];
+            self.a.iter_mut().zip(powers).for_each(|(sum, power)| *sum += of_a * power);
+            self.c.iter_mut().zip(powers).for_each(|(sum, power)| *sum += of_c * power);
         }
         Some(self)
     }

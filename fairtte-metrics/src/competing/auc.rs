@@ -88,7 +88,7 @@ struct SortedRows {
 /// A case or a control.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    row: usize,
+    sample: usize,
     /// Whether its prediction equals that of the one before it.
     is_tied: bool,
     case: f64,
@@ -137,21 +137,21 @@ impl SortedRows {
         (t, controls): (f64, Controls),
     ) -> Result<Self, MetricError> {
         let mut rows = Vec::new();
-        for row in 0..outcomes.n() {
+        for (row, other) in competing.iter().enumerate() {
             let time = outcomes.time()[row];
-            let mut add = |case: f64, control: f64| rows.push(Row { row, is_tied: false, case, control });
+            let mut add = |case: f64, control: f64| rows.push(Row { sample: row, is_tied: false, case, control });
             if time > t {
                 add(0.0, censoring.weight_at(t)?);
             } else if outcomes.event()[row] {
                 add(censoring.weight_before(time)?, 0.0);
-            } else if competing[row] && controls == Controls::WithoutTheCause {
+            } else if *other && controls == Controls::WithoutTheCause {
                 add(0.0, censoring.weight_before(time)?);
             }
         }
         // The lowest probability of staying without the cause is the highest risk.
-        rows.sort_by(|a, b| without[a.row].total_cmp(&without[b.row]));
+        rows.sort_by(|a, b| without[a.sample].total_cmp(&without[b.sample]));
         for k in 1..rows.len() {
-            rows[k].is_tied = without[rows[k].row].total_cmp(&without[rows[k - 1].row]).is_eq();
+            rows[k].is_tied = without[rows[k].sample].total_cmp(&without[rows[k - 1].sample]).is_eq();
         }
         Ok(Self { rows })
     }
@@ -167,7 +167,7 @@ impl SortedRows {
                 controls += tied_controls;
                 (tied_cases, tied_controls) = (0.0, 0.0);
             }
-            let weight = f64::from(weights[row.row]);
+            let weight = f64::from(weights[row.sample]);
             tied_cases += weight * row.case;
             tied_controls += weight * row.control;
         }
@@ -210,7 +210,14 @@ mod tests {
                 };
                 let weight = weight * early(case);
                 total += weight;
-                score += weight * if risk(case) > risk(control) { 1.0 } else if risk(case) < risk(control) { 0.0 } else { 0.5 };
+                score += weight
+                    * if risk(case) > risk(control) {
+                        1.0
+                    } else if risk(case) < risk(control) {
+                        0.0
+                    } else {
+                        0.5
+                    };
             }
         }
         (total > 0.0).then(|| score / total)

@@ -144,7 +144,7 @@ pub(crate) struct PreparedCauseObserved {
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    row: u32,
+    place: u32,
     time: f64,
     event: bool,
     competing: bool,
@@ -153,8 +153,8 @@ struct Row {
 impl PreparedCauseObserved {
     pub(crate) fn new((outcomes, competing): (&Outcomes, &[bool]), risk: Vec<f64>, horizon: f64) -> Self {
         let of_row = |row: u32| {
-            let place = row as usize;
-            Row { row, time: outcomes.time()[place], event: outcomes.event()[place], competing: competing[place] }
+            let at = row as usize;
+            Row { place: row, time: outcomes.time()[at], event: outcomes.event()[at], competing: competing[at] }
         };
         let mut rows: Vec<Row> = (0..to_u32(outcomes.n())).map(of_row).collect();
         rows.sort_by(|a, b| a.time.total_cmp(&b.time));
@@ -181,7 +181,7 @@ impl PreparedCauseObserved {
         let (mut free, mut incidence, mut at_risk, mut last) = (1.0, 0.0, n, 0.0_f64);
         for tied in self.rows.chunk_by(|a, b| a.time.total_cmp(&b.time).is_eq()) {
             let count = |of: &dyn Fn(&Row) -> bool| -> u64 {
-                tied.iter().filter(|row| of(row)).map(|row| u64::from(weights[row.row as usize])).sum()
+                tied.iter().filter(|row| of(row)).map(|row| u64::from(weights[row.place as usize])).sum()
             };
             let (time, n_left) = (tied[0].time, count(&|_| true));
             if n_left == 0 {

@@ -8,15 +8,15 @@
 //!   j had another cause by T_i (T_j <= T_i)                  weight 1 / (G(T_i-) G(T_j-))
 //! ```
 //!
-//! over cases i with T_i <= tau. Somebody who had another cause before T_i will never have this one, and is compared as that:
+//! over cases i with `T_i <= tau`. Somebody who had another cause before `T_i` will never have this one, and is compared as that:
 //! Harrell's C of the cause, which counts the other cause as a censoring, leaves these pairs out. G is the censoring curve,
 //! of which events of all causes are the opposite.
 //! Sources: Wolbers, Blanche, Koller, Witteman & Gerds (2014), <https://doi.org/10.1093/biostatistics/kxt059>, equation 6;
-//! they (and `pec` `cindex`) weight the first kind by 1 / (G(T_i-) G(T_i)), which differs only where an event and a censoring
-//! share a time: there a censored sample is comparable and needs G(T_i-) twice. With one cause it is Uno's C
+//! they (and `pec` `cindex`) weight the first kind by `1 / (G(T_i-) G(T_i))`, which differs only where an event and a censoring
+//! share a time: there a censored sample is comparable and needs `G(T_i-)` twice. With one cause it is Uno's C
 //! ([`UnoConvention::R`](crate::rank::UnoConvention::R), but with T <= tau).
 //!
-//! The time-dependent form reads the predictions of both at the time of the event: P(F_i(T_i) > F_j(T_i) | T_i < T_j) over
+//! The time-dependent form reads the predictions of both at the time of the event: `P(F_i(T_i) > F_j(T_i) | T_i < T_j)` over
 //! cases i and all samples j that outlive them (Lee, Zame, Yoon & van der Schaar 2018, "`DeepHit`", equation 5,
 //! <https://doi.org/10.1609/aaai.v32i1.11842>). It has no weights and no pairs with those who had another cause earlier.
 //! Golden values: `hazardous` 0.2.0 `concordance_index_incidence`.
@@ -123,7 +123,7 @@ pub(crate) struct PreparedCauseConcordance {
 
 #[derive(Clone, Debug)]
 struct Row {
-    row: usize,
+    sample: usize,
     kind: Kind,
     /// Place of its risk among the different ones, ascending.
     rank: usize,
@@ -169,10 +169,10 @@ impl PreparedCauseConcordance {
                 _ => Kind::Censored,
             };
             let rank = different.partition_point(|value| *value < risk.values()[row]);
-            Row { row, kind, rank }
+            Row { sample: row, kind, rank }
         };
         let mut rows: Vec<Row> = (0..outcomes.n()).map(row).collect();
-        let place = |row: &Row| (outcomes.time()[row.row], row.kind.place());
+        let place = |row: &Row| (outcomes.time()[row.sample], row.kind.place());
         rows.sort_by(|a, b| place(a).0.total_cmp(&place(b).0).then(place(a).1.cmp(&place(b).1)));
         let tied = rows.chunk_by(|a, b| place(a).0.total_cmp(&place(b).0).is_eq());
         let ends = tied.scan(0, |end, tied| {
@@ -217,11 +217,13 @@ impl PreparedCauseConcordance {
         for (place, &end) in self.ends.iter().enumerate().rev() {
             let start = if place == 0 { 0 } else { self.ends[place - 1] };
             let tied = &self.rows[start..end];
-            let join = |later: &mut Fenwick, row: &Row| later.add(row.rank, u64::from(weights[row.row]));
+            let join = |later: &mut Fenwick, row: &Row| later.add(row.rank, u64::from(weights[row.sample]));
             let (censored, others): (Vec<&Row>, Vec<&Row>) = tied.iter().partition(|row| row.kind == Kind::Censored);
-            censored.iter().for_each(|row| join(&mut later, row));
+            for row in censored {
+                join(&mut later, row);
+            }
             for row in &others {
-                let (Kind::Case(weight), count) = (&row.kind, u64::from(weights[row.row])) else { continue };
+                let (Kind::Case(weight), count) = (&row.kind, u64::from(weights[row.sample])) else { continue };
                 let (lower, up_to, all) = (later.sum_to(row.rank), later.sum_to(row.rank + 1), later.total());
                 if count * all == 0 {
                     continue;
@@ -229,7 +231,9 @@ impl PreparedCauseConcordance {
                 n_pairs += count * all;
                 sums.add(count as f64 * weight.clone()?.powi(2), lower as f64, (up_to - lower) as f64, all as f64);
             }
-            others.iter().for_each(|row| join(&mut later, row));
+            for row in others {
+                join(&mut later, row);
+            }
         }
         Ok(n_pairs)
     }
@@ -241,7 +245,7 @@ impl PreparedCauseConcordance {
         let (mut n_before, mut n_pairs) = (0, 0);
         // Competing events come before cases at one time.
         for row in &self.rows {
-            let count = weights[row.row];
+            let count = weights[row.sample];
             match &row.kind {
                 _ if count == 0 => {}
                 Kind::Competing(weight) => {
@@ -304,7 +308,14 @@ mod tests {
                     continue;
                 };
                 total += weight;
-                score += weight * if risk[i] > risk[j] { 1.0 } else if risk[i] < risk[j] { 0.0 } else { 0.5 };
+                score += weight
+                    * if risk[i] > risk[j] {
+                        1.0
+                    } else if risk[i] < risk[j] {
+                        0.0
+                    } else {
+                        0.5
+                    };
             }
         }
         (total > 0.0).then(|| (score / total, pairs[0], pairs[1]))

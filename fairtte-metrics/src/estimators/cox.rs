@@ -133,11 +133,31 @@ impl CoxDesign {
         let mut hazard = 0.0;
         self.for_each_event_time(&self.in_order(weights), coefficients, |at, n_events, at_risk, events, _| {
             if at <= time {
-                let ties = (0..n_events).map(|k| at_risk.risk - f64::from(k) / f64::from(n_events) * events.risk);
-                hazard += ties.map(f64::recip).sum::<f64>();
+                hazard += hazard_step(n_events, at_risk, events);
             }
         })?;
         Ok(hazard)
+    }
+
+    /// The event times, ascending, with the cumulative baseline hazard after each of them, of covariates 0. O(n).
+    ///
+    /// # Errors
+    /// As [`baseline`](Self::baseline).
+    pub(crate) fn cumulative_hazard(
+        &self,
+        weights: &[u32],
+        coefficients: Vector,
+    ) -> Result<(Vec<f64>, Vec<f64>), MetricError> {
+        let mut steps = Vec::new();
+        self.for_each_event_time(&self.in_order(weights), coefficients, |at, n_events, at_risk, events, _| {
+            steps.push((at, hazard_step(n_events, at_risk, events)));
+        })?;
+        let mut sum = 0.0;
+        let cumulative = steps.into_iter().rev().map(|(at, step)| {
+            sum += step;
+            (at, sum)
+        });
+        Ok(cumulative.unzip())
     }
 
     fn in_order(&self, weights: &[u32]) -> Vec<u32> {
@@ -243,6 +263,11 @@ impl CoxDesign {
         retained.reverse();
         retained
     }
+}
+
+/// The step of the baseline hazard at an event time, by Efron's approximation.
+fn hazard_step(n_events: u32, at_risk: &Sums, events: &Sums) -> f64 {
+    (0..n_events).map(|k| at_risk.risk - f64::from(k) / f64::from(n_events) * events.risk).map(f64::recip).sum()
 }
 
 impl Sums {

@@ -175,7 +175,8 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], Array2::from_shape_vec((2 * n, 1), survival).unwrap()).unwrap();
         let subjects: Vec<SubjectId> = (0..2 * n).map(|k| SubjectId::from(k.to_string().as_str())).collect();
         let settings = EvaluationSettings { reading: Reading::Step, ..EvaluationSettings::default() };
-        let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &[], settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &[], settings: &settings };
         calibration_curves(&input, Ok(&AtHorizon::new(&curves, Reading::Step, 1.0))).unwrap().remove(0)
     }
 

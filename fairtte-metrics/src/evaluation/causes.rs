@@ -66,3 +66,132 @@ pub fn evaluate_cause(
     let about = EvaluatedCause { cause, n_causes: outcomes.n_causes(), n_competing };
     Ok(EvaluationReport { cause: Some(about), ..chosen.report(&input, &predictions[0], metrics)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::competing::{AalenJohansen, IncidenceVariance};
+    use crate::{CensoringTies, GroupId, evaluate};
+
+    const N: usize = 180;
+
+    struct Cohort {
+        subjects: Vec<SubjectId>,
+        outcomes: CompetingOutcomes,
+        curves: IncidenceCurves,
+        censoring: CensoringCurve,
+        groups: [Groups; 1],
+    }
+
+    impl Cohort {
+        /// With two causes, or the same times with one.
+        fn new(n_causes: u32) -> Self {
+            let time = |k: usize| 0.25 + (k * 37 % 101) as f64 / 8.0;
+            let cause = |k: usize| match k * 29 % 7 {
+                0 | 1 => 0,
+                2..=4 => 1,
+                _ => n_causes,
+            };
+            let outcomes = CompetingOutcomes::new((0..N).map(time).collect(), (0..N).map(cause).collect()).unwrap();
+            let risk = |k: usize| 0.2 + 0.5 * (k * 53 % 89) as f64 / 89.0;
+            let values = Array2::from_shape_fn((N, 3), |(k, column)| risk(k) * [0.0, 0.5, 1.0][column]);
+            let membership = (0..N).map(|k| Some(GroupId(u32::try_from(k % 2).unwrap()))).collect();
+            Self {
+                subjects: (0..N).map(|k| SubjectId::new(format!("p{k}"))).collect(),
+                censoring: CensoringCurve::fit(outcomes.all_causes(), CensoringTies::EventsFirst).unwrap(),
+                curves: IncidenceCurves::new(vec![0.0, 6.0, 13.0], values).unwrap(),
+                outcomes,
+                groups: [Groups::new("sex", vec!["F".into(), "M".into()], membership).unwrap()],
+            }
+        }
+
+        fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, MetricError> {
+            let Self { subjects, outcomes, curves, censoring, groups } = self;
+            evaluate_cause(subjects, outcomes, 1, curves, censoring, groups, settings)
+        }
+    }
+
+    fn settings() -> EvaluationSettings {
+        EvaluationSettings { replicates: 30, permutations: 9, ..EvaluationSettings::default() }
+    }
+
+    #[test]
+    fn events_of_other_causes_are_counted_and_are_no_censorings() {
+        let cohort = Cohort::new(2);
+        let report = cohort.evaluate(&settings()).unwrap();
+        let n_competing = cohort.outcomes.n_events(2);
+        assert_eq!(report.cause, Some(EvaluatedCause { cause: 1, n_causes: 2, n_competing }));
+        let all = &report.groups_summary[0];
+        assert_eq!((all.n_events, all.n_competing), (cohort.outcomes.n_events(1), Some(n_competing)));
+        assert_eq!(all.censored, Some((N - cohort.outcomes.all_causes().n_events()) as f64 / N as f64));
+        let curve = AalenJohansen::fit(&cohort.outcomes, 1, IncidenceVariance::Delta).unwrap();
+        let horizon = report.horizon.unwrap();
+        let risk = all.at_horizon.as_ref().unwrap();
+        assert!((risk.observed - curve.at(horizon)).abs() < 1e-12);
+        let observed = &report.curves[0].kaplan_meier;
+        for (time, survival) in observed.times.iter().zip(&observed.survival) {
+            assert!((1.0 - survival - curve.at(*time)).abs() < 1e-12);
+        }
+        // The bins of a calibration plot are Aalen-Johansen too: their mean is near that of the whole sample.
+        let bins = &report.calibration[0].bins;
+        let mean = bins.iter().map(|bin| bin.observed * bin.n as f64).sum::<f64>() / N as f64;
+        assert!(bins.len() > 1 && (mean - curve.at(horizon)).abs() < 0.03, "{mean}");
+        assert_eq!(
+            report.over_time.iter().map(|o| o.metric.as_str()).collect::<Vec<_>>(),
+            ["cause-auc", "cause-brier"]
+        );
+        for metric in &report.metrics {
+            let gap = &metric.attributes[0].gap;
+            assert!(gap.lower.is_some() && metric.attributes[0].gap_by_chance.is_some(), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn one_cause_alone_has_the_curves_risks_and_calibration_of_a_single_event() {
+        let cohort = Cohort::new(1);
+        let own = cohort.evaluate(&settings()).unwrap();
+        let events = cohort.outcomes.all_causes();
+        let (without, groups) = (cohort.curves.without(), &cohort.groups);
+        let other = evaluate(&cohort.subjects, events, without, &cohort.censoring, groups, &settings()).unwrap();
+        assert_eq!((own.times, own.horizon), (other.times, other.horizon));
+        for (own, other) in own.groups_summary.iter().zip(&other.groups_summary) {
+            assert_eq!(
+                (own.n_events, own.censored, own.median_follow_up),
+                (other.n_events, other.censored, other.median_follow_up)
+            );
+            let [own, other] = [own, other].map(|group| group.at_horizon.as_ref().unwrap());
+            assert!((own.observed - other.observed).abs() < 1e-12 && (own.predicted - other.predicted).abs() < 1e-12);
+        }
+        for (own, other) in own.curves.iter().zip(&other.curves) {
+            assert_eq!(own.kaplan_meier.times, other.kaplan_meier.times);
+            for (own, other) in own.kaplan_meier.survival.iter().zip(&other.kaplan_meier.survival) {
+                assert!((own - other).abs() < 1e-12);
+            }
+        }
+        for (own, other) in own.calibration.iter().zip(&other.calibration) {
+            assert_eq!(own.observed, other.observed);
+            assert_eq!(own.bins.len(), other.bins.len());
+        }
+    }
+
+    #[test]
+    fn metrics_that_ignore_causes_and_metrics_without_causes_are_refused() {
+        let cohort = Cohort::new(2);
+        let of = |metrics: &[&str], thresholds: Vec<f64>| {
+            let metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
+            EvaluationSettings { metrics, thresholds, replicates: 0, ..settings() }
+        };
+        let refused = cohort.evaluate(&of(&["cause-c", "ibs"], vec![])).unwrap_err();
+        assert!(matches!(&refused, MetricError::IgnoresCauses { name, .. } if name == "ibs"), "{refused}");
+        let refused = cohort.evaluate(&of(&["cause-c"], vec![0.2])).unwrap_err();
+        assert!(matches!(refused, MetricError::IgnoresCauses { .. }), "{refused}");
+        let Cohort { subjects, outcomes, curves, censoring, groups } = &cohort;
+        let events = outcomes.of_cause(1).unwrap();
+        let refused = evaluate(subjects, &events, curves.without(), censoring, groups, &of(&["cause-c"], vec![]));
+        assert_eq!(refused, Err(MetricError::NeedsCauses { name: "cause-c".to_owned() }));
+        let unknown = evaluate_cause(subjects, outcomes, 3, curves, censoring, groups, &settings());
+        assert_eq!(unknown.err(), Some(MetricError::UnknownCause { cause: 3, n_causes: 2 }));
+    }
+}

@@ -9,7 +9,7 @@ use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
-use crate::evaluation::metrics::{RequestedMetric, known_metrics};
+use crate::evaluation::metrics::{Metric, RequestedMetric, known_metrics};
 use crate::evaluation::over_time::over_time;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
@@ -20,7 +20,7 @@ use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The names in settings of the metrics that share sorted samples between replicates, in the order of [`METRICS`].
-const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
+pub(crate) const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
 
 /// In the order of [`Values`](crate::resampling::replicates::Values).
 pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
@@ -209,19 +209,19 @@ fn check_causes(named: &[(String, RequestedMetric)], has_causes: bool) -> Result
         return Err(MetricError::NeedsCauses { name: name.clone() });
     }
     let known = known_metrics().into_iter().filter(|metric| metric.needs_causes());
-    let expected: Vec<&str> = known.map(|metric| metric.name()).collect();
+    let expected: Vec<&str> = known.map(Metric::name).collect();
     Err(MetricError::IgnoresCauses { name: name.clone(), expected: expected.join(", ") })
 }
 
 /// Observed and predicted survival of the whole sample and of every group.
 fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
     let (level, times) = (input.settings.level, round_times(input.outcomes));
-    let of_slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| match name {
-        None => GroupCurves::new(None, (input.outcomes, input.competing), curves, level, &times),
-        Some(_) => {
-            let (outcomes, competing) = (input.outcomes.select(&rows), input.competing_of(&rows));
-            GroupCurves::new(name, (&outcomes, competing.as_deref()), &curves.select(&rows), level, &times)
+    let of_slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| {
+        if name.is_none() {
+            return GroupCurves::new(None, (input.outcomes, input.competing), curves, level, &times);
         }
+        let (outcomes, competing) = (input.outcomes.select(&rows), input.competing_of(&rows));
+        GroupCurves::new(name, (&outcomes, competing.as_deref()), &curves.select(&rows), level, &times)
     };
     input.slices().map(of_slice).collect()
 }

@@ -151,12 +151,10 @@ fn summary(
     input: &Input<'_>,
     at: Result<&AtHorizon, &MetricError>,
 ) -> Result<GroupSummary, MetricError> {
-    let at_horizon = at
-        .map_err(MetricError::clone)
-        .and_then(|at| {
-            let (outcomes, competing) = (input.outcomes.select(rows), input.competing_of(rows));
-            horizon_risk((&outcomes, competing.as_deref()), at.risk_of(rows), at.time, input.settings.level)
-        });
+    let at_horizon = at.map_err(MetricError::clone).and_then(|at| {
+        let (outcomes, competing) = (input.outcomes.select(rows), input.competing_of(rows));
+        horizon_risk((&outcomes, competing.as_deref()), at.risk_of(rows), at.time, input.settings.level)
+    });
     Ok(GroupSummary {
         at_horizon_undefined: at_horizon.as_ref().err().map(ToString::to_string),
         at_horizon: at_horizon.ok(),
@@ -260,7 +258,8 @@ mod tests {
         let subjects: Vec<SubjectId> = ["a", "a", "b", "c"].into_iter().map(SubjectId::from).collect();
         let settings = EvaluationSettings::default();
         let groups = [groups];
-        let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
         let found = groups_summary(&input, Ok(&AtHorizon::new(&curves, settings.reading, 2.0))).unwrap();
         let counts: Vec<_> = found.iter().map(|g| (g.n, g.n_subjects, g.n_events, g.censored)).collect();
         assert_eq!(counts, [(4, 3, 2, Some(0.5)), (2, 1, 1, Some(0.5)), (2, 2, 1, Some(0.5))]);

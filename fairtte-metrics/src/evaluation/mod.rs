@@ -17,6 +17,7 @@ pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod models;
 pub(crate) mod over_time;
+mod power;
 pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod resampled;
@@ -30,22 +31,23 @@ pub(crate) mod time_window;
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
-pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
 pub use causes::evaluate_cause;
+pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
 pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups};
 pub use metrics::{
-    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, cause_metrics, known_metrics,
-    register_metric, rows_metric,
+    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, cause_metrics,
+    known_metrics, register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
 pub use over_time::{OverTime, OverTimeCurve};
+pub use power::{MetricPower, Power, PowerAt, PowerSettings, Rate};
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluatedCause, EvaluationReport, GapByChance, GroupComparisons,
-    GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluatedCause, EvaluationReport, GapByChance,
+    GroupComparisons, GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
 pub use risk_tertiles::{RiskTertile, RiskTertiles};
 pub use sampled_metrics::{

@@ -9,6 +9,7 @@ use crate::estimators::kaplan_meier::check_level;
 use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
+use crate::sensitivity::SensitivitySettings;
 use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
@@ -74,6 +75,10 @@ pub struct EvaluationSettings {
     /// Evaluation times, ascending, in place of the three settings above. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
+    /// How sensitive metrics and gaps are to informative censoring, by
+    /// [`sensitivity`](crate::sensitivity::sensitivity) beside the evaluation. Default: not analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<SensitivitySettings>,
 }
 
 impl Default for EvaluationSettings {
@@ -98,6 +103,7 @@ impl Default for EvaluationSettings {
             min_events: 10,
             reference: BTreeMap::new(),
             times: None,
+            sensitivity: None,
         }
     }
 }
@@ -152,6 +158,7 @@ impl EvaluationSettings {
             return invalid("thresholds", self.thresholds[k].to_string(), "each threshold once");
         }
         self.requested_metrics()?;
+        self.sensitivity.as_ref().map_or(Ok(()), SensitivitySettings::validate)?;
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
     }
 

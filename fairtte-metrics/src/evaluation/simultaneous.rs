@@ -81,6 +81,29 @@ impl Evaluated<'_> {
     }
 }
 
+impl Evaluated<'_> {
+    /// How far the interval of the gap excludes 0, which it does above 0: the largest of l and -u over the signed intervals
+    /// `[l, u]` behind it. `None` where the gap has no interval.
+    pub(crate) fn gap_margin(
+        &self,
+        metric: usize,
+        attribute: usize,
+        min_events: usize,
+        settings: &EvaluationSettings,
+    ) -> Option<f64> {
+        let compared = self.compared(metric, attribute, min_events);
+        let levels = (0..compared.groups.len()).filter(|level| compared.groups[*level].value.is_ok());
+        let sampled: Vec<Sampled> = levels.map(|level| self.group(metric, attribute, level)).collect();
+        let margin = |(lower, upper): (f64, f64)| lower.max(-upper);
+        if let [first, second] = &sampled[..] {
+            let found = difference(first, second, settings);
+            return Some(margin((found.lower?, found.upper?)));
+        }
+        let groups = sampled.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
+        simultaneous(&pairs(&groups), settings.level)?.into_iter().map(margin).reduce(f64::max)
+    }
+}
+
 /// The interval of the largest difference between two of `groups`; `None` without replicates, with fewer than two groups,
 /// or if one has no value.
 pub(crate) fn gap_interval(groups: &[Sampled], settings: &EvaluationSettings) -> Option<(f64, f64)> {

@@ -144,7 +144,11 @@ impl PreparedBrier {
         Self::from_losses(&losses, convention.integration_rule(), times)
     }
 
-    pub(crate) fn from_losses(losses: &IpcwLosses<'_>, rule: IntegrationRule, times: &[f64]) -> Result<Self, MetricError> {
+    pub(crate) fn from_losses(
+        losses: &IpcwLosses<'_>,
+        rule: IntegrationRule,
+        times: &[f64],
+    ) -> Result<Self, MetricError> {
         let mut subject_integrals = vec![0.0; losses.n()];
         let weights = rule.weights(times)?;
         losses.visit(times, |row, k, term| {

@@ -7,15 +7,19 @@
 //!
 //! Two samples of subjects: [`standardised_difference_of_means`] and its relatives, which say how far apart they are and do
 //! not grow with their size, as a p value does.
+//!
+//! A trend: [`linear_fit`], and [`spearman`] with [`spearman_p_value`].
 
 mod adjustment;
 mod cliques;
 mod friedman;
 mod nemenyi;
 mod pairwise;
+mod proportion;
 mod rank_correlation;
 mod rank_table;
 mod ranks;
+mod regression;
 mod signed_rank;
 mod signed_rank_distribution;
 mod signed_rank_settings;
@@ -30,8 +34,10 @@ pub use cliques::{CliqueRule, cliques, p_value_cliques};
 pub use friedman::{FriedmanTest, ImanDavenportTest, RankTies, friedman, iman_davenport};
 pub use nemenyi::{RangeQuantile, critical_difference, nemenyi};
 pub use pairwise::{adjust_pairwise, pairwise_wilcoxon};
+pub use proportion::wilson_interval;
 pub use rank_correlation::spearman;
 pub use rank_table::RankTable;
+pub use regression::{LinearFit, linear_fit, spearman_p_value};
 pub use signed_rank::{SignedRankTest, wilcoxon_of_differences, wilcoxon_signed_rank};
 pub use signed_rank_distribution::MAX_EXACT_DIFFERENCES;
 pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};
@@ -49,4 +55,9 @@ fn check_alpha(alpha: f64) -> Result<(), MetricError> {
     }
     let expected = "a significance level in [1e-100, 1)";
     Err(MetricError::InvalidSetting { setting: "alpha", value: alpha.to_string(), expected })
+}
+
+/// How many standard errors an interval of `level` in (0, 1) reaches to each side.
+fn normal_interval_quantile(level: f64) -> f64 {
+    normal_quantile(0.5 + level / 2.0)
 }

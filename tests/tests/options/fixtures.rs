@@ -14,6 +14,7 @@ pub fn write(folder: &Path) {
     run_files(&file);
     curves(&file);
     methods(&file);
+    biased(&file);
     images(folder);
     for (name, channels) in [("gray.safetensors", 1), ("rgb.safetensors", 3)] {
         std::fs::write(folder.join(name), weights(channels)).unwrap();
@@ -95,6 +96,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
     // Another model, which knows every second sample worse, and 38 of the samples.
     let mut other = table.clone();
     let mut curves = format!("sample_id,{times}\n");
+    // The incidence of cause 1; every fifth sample has cause 2.
+    let (mut incidence, mut incidences) = (format!("sample,time,event,sex,{times}\n"), curves.clone());
     let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
     let mut features = "sample,f0,f1,f2,f3\n".to_owned();
     let (mut split, mut train) = ("subject_id,part\n".to_owned(), "time,event\n".to_owned());
@@ -114,6 +117,10 @@ fn curves(file: &dyn Fn(&str, &str)) {
                 .unwrap();
         }
         writeln!(curves, "s{i},{curve}").unwrap();
+        let rising = [0.0, 0.5, 1.0, 2.0, 4.0].map(|time: f64| format!("{:.6}", 0.9 * (1.0 - (-hazard * time).exp())));
+        let (cause, rising) = (if i % 5 == 0 { 2 } else { event }, rising.join(","));
+        writeln!(incidence, "s{i},{time},{cause},{sex},{rising}").unwrap();
+        writeln!(incidences, "s{i},{rising}").unwrap();
         let wave = |k: i32| f64::from(i * k + k * k).sin() + f64::from(rank * k) / 40.0;
         writeln!(features, "s{i},{},{},{},{}", wave(1), wave(2), wave(3), wave(5)).unwrap();
         writeln!(cohort, "s{i},p{i},{time},{event},{sex},{old}").unwrap();
@@ -124,6 +131,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
         ("table.csv", table),
         ("other.csv", other),
         ("curves.csv", curves),
+        ("incidence.csv", incidence),
+        ("incidences.csv", incidences),
         ("features.csv", features),
         ("cohort.csv", cohort),
         ("split.csv", split),
@@ -134,6 +143,20 @@ fn curves(file: &dyn Fn(&str, &str)) {
 }
 
 /// Values of 3 methods in 6 settings, 2 metrics and 2 trials, with other names of everything beside them.
+/// Tables whose first covariate orders the times.
+fn biased(file: &dyn Fn(&str, &str)) {
+    for (name, turn) in [("bias.csv", 7), ("other-bias.csv", 11)] {
+        let mut table = "time,event,later,late,x,level\n".to_owned();
+        for i in 0..240 {
+            let rank = (i * turn) % 240;
+            let x = f64::from((rank * 13) % 240) + 30.0 * f64::from(i % 5);
+            let (event, late) = (u8::from(i % 4 != 0), u8::from(i % 5 != 0));
+            writeln!(table, "{},{event},{},{late},{x},{}", 1 + rank, 1 + (rank * 3) % 241, i % 3).unwrap();
+        }
+        file(name, &table);
+    }
+}
+
 fn methods(file: &dyn Fn(&str, &str)) {
     let mut long = "metric,kind,setting,place,method,model,trial,seed,value,score\n".to_owned();
     let mut wide = "metric,kind,setting,place,trial,seed,a,b,c\n".to_owned();

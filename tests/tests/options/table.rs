@@ -54,6 +54,7 @@ pub fn modes() -> Vec<Mode> {
         evaluation,
         bias,
         method_tests,
+        experiments,
         card,
         selection,
         studies,
@@ -387,6 +388,16 @@ fn published() -> Vec<Mode> {
     ]
 }
 
+/// A small analysis of informative censoring, with one more option.
+macro_rules! tilted {
+    ($($option:literal)?) => {
+        concat!(
+            "--sensitivity --set sensitivity.replicates=2 --set sensitivity.deltas=[0,1] ",
+            $($option)?
+        )
+    };
+}
+
 /// The options that say what is computed, the same in every mode of `evaluate`.
 fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     let reference = match mode {
@@ -402,6 +413,18 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         "external validation" => Refused("--permutations 20", "the gap by chance stands beside one evaluation"),
         _ => Changes("--permutations 20"),
     };
+    let tilt = |with: &'static str, without: &'static str| match mode {
+        "several models" => Refused(with, "sensitivity to informative censoring stands beside one model"),
+        "external validation" => Refused(with, "sensitivity to informative censoring stands beside one evaluation"),
+        _ => Between(without, with),
+    };
+    let tilted_group = match mode {
+        "one table" => {
+            let group = concat!("--attributes sex ", tilted!("--tilt sex=F"));
+            Between(concat!("--attributes sex ", tilted!()), group)
+        }
+        _ => tilt(tilted!("--tilt sex=F"), tilted!()),
+    };
     [
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
@@ -409,6 +432,11 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         ("--min-events", Changes("--min-events 3")),
         ("--permutations", permutations),
         ("--baseline", baseline),
+        ("--sensitivity", tilt(tilted!(), "")),
+        ("--deltas", tilt(tilted!("--deltas -1,0"), tilted!())),
+        ("--tilt", tilted_group),
+        ("--administrative", tilt(tilted!("--administrative 3"), tilted!())),
+        ("--imputations", tilt(tilted!("--imputations 3"), tilted!())),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
         ("--figures", Changes("--figures paper")),
@@ -428,6 +456,7 @@ fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Refused("--attributes sex", EXCLUDES)),
         ("--intersections", Refused("--intersections", EXCLUDES)),
         ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--cause", Refused("--cause 1", EXCLUDES)),
         ("--repair", Refused("--repair monotone", EXCLUDES)),
         ("--cohort", Refused("--cohort cohort.csv", EXCLUDES)),
         ("--split", Refused("--split split.csv", EXCLUDES)),
@@ -480,6 +509,7 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Changes("--attributes sex")),
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
+        ("--cause", Refused("--cause 1", "expected one --predictions")),
         ("--repair", Changes("--repair monotone")),
         (
             "--cohort",
@@ -515,6 +545,7 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Changes("--attributes sex")),
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
+        ("--cause", with(base, "table.csv", "incidence.csv --cause 1")),
         ("--repair", Changes("--repair monotone")),
         ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
         ("--split", Refused("--split split.csv", "not provided")),
@@ -543,6 +574,7 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Refused("--attributes sex", EXCLUDES)),
         ("--intersections", Changes("--intersections")),
         ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--cause", with(base, "curves.csv", "incidences.csv --cause 1")),
         ("--repair", Changes("--repair monotone")),
         ("--cohort", without(base, "--cohort cohort.csv")),
         if name == "a cohort" {
@@ -606,6 +638,99 @@ fn evaluation() -> Vec<Mode> {
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
     modes
+}
+
+/// Tiny calls: 40 samples, few trees, few repeats.
+fn experiments() -> Vec<Mode> {
+    let biasing = "experiment biasing bias.csv --shares 0,0.2,0.5 --repeats 1 --trees 2 --measures harrell-c,rsbs";
+    let power = "experiment power --predictions table.csv --attribute sex --level F --shares 0,1 --repeats 3 --metrics c-td,ibs \
+                 --set replicates=20 --set permutations=9 --set min-events=1 --json";
+    let cohort = "experiment power --predictions curves.csv --cohort cohort.csv --attribute sex --level F --shares 0,1 --repeats 3 \
+                  --metrics c-td,ibs --set replicates=20 --set permutations=9 --set min-events=1 --json";
+    let shared = |base: &'static str| {
+        vec![
+            ("--metrics", with(base, "c-td,ibs", "ibs")),
+            ("--level", with(base, "--level F", "--level M")),
+            ("--set", Changes("--set reading=step")),
+            ("--shares", with(base, "--shares 0,1", "--shares 0,0.5")),
+            ("--repeats", with(base, "--repeats 3", "--repeats 4")),
+            ("--target", Changes("--target 0.3")),
+            ("--seed", Changes("--seed 1")),
+            ("--output", Changes("--output power")),
+            ("--json", without(base, "--json")),
+            THREADS,
+        ]
+    };
+    let of = |base: &'static str, own: Vec<(&'static str, Effect)>| own.into_iter().chain(shared(base)).collect();
+    let refused = |option: &'static str, line: &'static str| (option, Refused(line, "cannot be used with"));
+    vec![
+        mode(
+            "experiment biasing",
+            "one table",
+            biasing,
+            vec![
+                ("TABLE", with(biasing, "bias.csv", "bias.csv other-bias.csv")),
+                ("--time", Changes("--time later")),
+                ("--event", Changes("--event late")),
+                ("--categorical", Changes("--categorical level")),
+                ("--exclude", Changes("--exclude x")),
+                ("--methods", Changes("--methods column-permutation")),
+                ("--measures", with(biasing, "harrell-c,rsbs", "uno-c")),
+                ("--shares", with(biasing, "0,0.2,0.5", "0,0.9")),
+                ("--repeats", with(biasing, "--repeats 1", "--repeats 2")),
+                ("--estimator", with(biasing, "--trees 2", "--estimator cox")),
+                ("--preset", Changes("--preset ranger")),
+                ("--trees", with(biasing, "--trees 2", "--trees 3")),
+                ("--seed", Changes("--seed 1")),
+                ("--output", Changes("--output biasing")),
+                JSON,
+                THREADS,
+            ],
+        ),
+        mode(
+            "experiment power",
+            "one table",
+            power,
+            of(
+                power,
+                vec![
+                    ("--predictions", with(power, "table.csv", "other.csv")),
+                    ("--attribute", with(power, "--attribute sex --level F", "--attribute clone=c1 --level c1")),
+                    (
+                        "--cohort",
+                        with(power, "--predictions table.csv", "--predictions curves.csv --cohort cohort.csv"),
+                    ),
+                    ("--split", Refused("--split split.csv", "--cohort")),
+                    ("--train", Changes("--train train.csv")),
+                    ("--sample", Changes("--sample clone")),
+                    ("--subject", Changes("--subject person")),
+                    ("--time", Changes("--time later")),
+                    ("--event", Refused("--event status", "expected 1")),
+                    ("--event-value", Changes("--event status --event-value dead --seed 2")),
+                ],
+            ),
+        ),
+        mode(
+            "experiment power",
+            "a cohort",
+            cohort,
+            of(
+                cohort,
+                vec![
+                    ("--predictions", with(cohort, "curves.csv", "table.csv")),
+                    ("--attribute", with(cohort, "--attribute sex --level F", "--attribute age --level old")),
+                    ("--cohort", with(cohort, "--cohort cohort.csv", "")),
+                    ("--split", Changes("--split split.csv")),
+                    refused("--train", "--train train.csv"),
+                    refused("--sample", "--sample clone"),
+                    refused("--subject", "--subject person"),
+                    refused("--time", "--time later"),
+                    refused("--event", "--event status"),
+                    refused("--event-value", "--event-value dead"),
+                ],
+            ),
+        ),
+    ]
 }
 
 /// Tables with one value per row, and with one column per method; all columns of the latter are numbers.

@@ -195,7 +195,7 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
     let counts = Counts { n, n_events: cohort.outcomes.n_events(), n_treated };
     let record = serde_json::to_string_pretty(&Record { request, counts });
     let record = record.map_err(|error| CliError::Bug(error.to_string()))?;
-    write_atomically(&out.join(RECORD), |writer| writer.write_all(record.as_bytes()))?;
+    write_atomically(&out.join(RECORD), |writer| std::io::Write::write_all(writer, record.as_bytes()))?;
     Ok(counts)
 }
 

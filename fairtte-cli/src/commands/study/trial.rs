@@ -133,13 +133,19 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
     if interrupt::is_wanted() {
         return Err(error);
     }
-    if let CliError::Training(cause) = &error
-        && is_about_the_method(cause)
-    {
-        let diverged = matches!(cause, FairnessError::NotFinite { .. });
-        say(format!("not trained: {cause}"));
+    let of_method = match &error {
+        CliError::Training(cause) if is_about_the_method(cause) => {
+            Some(matches!(cause, FairnessError::NotFinite { .. }))
+        }
+        // Data that this estimator cannot be fitted to; a setting out of range is an error of the study.
+        CliError::Estimator(_) if error.exit() == Exit::Data => Some(false),
+        _ => None,
+    };
+    if let Some(diverged) = of_method {
+        let because = error.to_string();
+        say(format!("not trained: {because}"));
         remove_file(&folder.failed())?;
-        write_json(&folder.refused(), &Refusal { diverged, because: cause.to_string() })?;
+        write_json(&folder.refused(), &Refusal { diverged, because })?;
         return keep_only(folder, keep);
     }
     let class = match error.exit() {

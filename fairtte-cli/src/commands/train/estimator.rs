@@ -43,7 +43,8 @@ pub(super) fn fit_estimator(
     let started = Instant::now();
     let estimator = estimator.clone().with_seed(run.training_seed());
     let of_estimator = |error| CliError::of_estimator(&estimator, error);
-    let (covariates, subjects) = (design::columns(matrix, &names, train)?, prepared.cohort.subjects(train));
+    let (covariates, subjects) =
+        (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
     let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects).map_err(of_estimator)?;
     say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
     let rows = predicted_rows(prepared);
@@ -78,7 +79,7 @@ pub(super) fn fit_estimator(
     let validation = score_validation(&data, &of_validation(prepared, data.validation, curves.survival())?)?;
     let weights = format!("the fit of {}", estimator.name());
     let file = folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let rules = choices(&[&validation])?.into_iter().map(|(rule, _)| {
+    let rules = choices(&[&validation])?.into_keys().map(|rule| {
         let (value, gap) = (rule.value(&validation), rule.gap(&validation));
         (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.clone(), value, gap, file: file.clone() })
     });

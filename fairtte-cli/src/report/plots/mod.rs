@@ -5,6 +5,7 @@
 
 mod below;
 mod bias;
+mod boxes;
 mod by_attribute;
 mod calibration;
 mod canvas;
@@ -17,11 +18,13 @@ mod marker;
 mod model_forest;
 mod over_time;
 mod panels;
+mod sensitivity;
 mod survival;
 mod tertiles;
 mod trade_off;
 
 pub(super) use bias::bias_figure;
+pub(super) use boxes::{BoxPanel, box_figure};
 pub(super) use by_attribute::GroupFigure;
 pub(super) use calibration::{calibration_figures, calibration_of_cohorts};
 pub(super) use canvas::DrawError;
@@ -33,6 +36,7 @@ pub(super) use losses::{LossCurve, loss_curve};
 pub(super) use model_forest::{cohort_forest, model_forest};
 pub(super) use over_time::over_time_figures;
 pub(crate) use panels::{Chart, Dot, Panels, PlanePanel, RowPanel, chart};
+pub(super) use sensitivity::sensitivity_figure;
 pub(super) use survival::survival_figures;
 pub(super) use tertiles::tertile_figures;
 pub(crate) use trade_off::Place;

@@ -113,10 +113,9 @@ impl GroupPanels for Style<'_> {
 impl Style<'_> {
     /// What the curves are.
     fn shown(&self) -> String {
-        self.report.cause.map_or_else(
-            || "survival".to_owned(),
-            |evaluated| format!("probability without cause {}", evaluated.cause),
-        )
+        self.report
+            .cause
+            .map_or_else(|| "survival".to_owned(), |evaluated| format!("probability without cause {}", evaluated.cause))
     }
 
     fn y_title(&self) -> String {

@@ -67,7 +67,9 @@ fn panel(
     let axes = Axes { left: 38.0, right: 232.0, top: 38.0, bottom: HEIGHT - 44.0, x: 0.0..end, y: 0.0..1.0 };
     let name = group.level.as_deref().unwrap_or("all samples");
     let n: usize = group.tertiles.iter().map(|third| third.n).sum();
-    let what = report.cause.map_or_else(|| "Survival".to_owned(), |found| format!("Probability without cause {}", found.cause));
+    let what = report
+        .cause
+        .map_or_else(|| "Survival".to_owned(), |found| format!("Probability without cause {}", found.cause));
     let title = format!("{what} by third of the predicted risk: {name}");
     let description = group.tertiles.iter().map(describe).collect::<Vec<_>>().join("; ");
     Figure { id, title, description, width: WIDTH, height: HEIGHT }.draw(|canvas| {

@@ -14,7 +14,7 @@ pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
     let base = &study.plan.study().strategies.base;
     let mut figures = RowCharts::default();
     figures.panel("");
-    for name in std::iter::once(base).chain(&study.plan.study().strategies.names) {
+    for name in std::iter::once(base).chain(study.plan.study().others()) {
         figures.row(name);
         for of in chosen {
             let other = || of.others.iter().find(|(other, _)| other == name).and_then(|(_, model)| model.as_ref());

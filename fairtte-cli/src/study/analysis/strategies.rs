@@ -48,7 +48,7 @@ pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliErro
             };
             let control = like(&base)?;
             let mut others = Vec::new();
-            for name in &of.names {
+            for name in study.plan.study().others() {
                 let pool = pool(name);
                 if !pool.is_empty() {
                     others.push((name.clone(), like(&pool)?));

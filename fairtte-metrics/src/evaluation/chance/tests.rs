@@ -44,7 +44,8 @@ fn settings() -> EvaluationSettings {
 #[test]
 fn a_block_of_weights_contains_the_groups_of_every_labelling_in_turn() {
     let (subjects, outcomes, groups, settings) = (subjects(2), outcomes(), [groups(5)], settings());
-    let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
+    let input =
+        Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
     let relabelling = Relabelling::new(&input, 0).unwrap().unwrap();
     assert_eq!(relabelling.n_groups(), 31 * 5);
     let mut block = vec![7; N * LANES];
@@ -67,7 +68,8 @@ fn labels_move_with_subjects_or_with_samples_and_keep_group_sizes() {
     let (subjects, outcomes, groups) = (subjects(2), outcomes(), [groups(3)]);
     let together = |resample| {
         let settings = EvaluationSettings { resample, ..settings() };
-        let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
         let relabelling = Relabelling::new(&input, 0).unwrap().unwrap();
         let weights: Vec<Vec<u32>> = (3..relabelling.n_groups()).map(|number| relabelling.weights(number)).collect();
         assert!(weights.iter().all(|weights| weights.iter().sum::<u32>() == 30));
@@ -86,7 +88,8 @@ fn levels_with_few_events_are_not_relabelled() {
     let groups = [Groups::new("site", vec!["a".into(), "b".into(), "c".into()], membership).unwrap()];
     let of = |min_events| {
         let settings = EvaluationSettings { min_events, ..settings() };
-        let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
+        let input =
+            Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
         Relabelling::new(&input, 0).unwrap().map(|relabelling| relabelling.levels.len())
     };
     assert_eq!((of(1), of(3), of(40)), (Some(3), Some(2), None));
@@ -104,7 +107,8 @@ fn curves() -> SurvivalCurves {
 fn metrics_that_share_sorted_samples_and_prepared_metrics_have_the_same_relabelled_values() {
     let (subjects, outcomes, settings, curves) = (subjects(1), outcomes(), settings(), curves());
     let groups = [groups(3), groups(2)];
-    let input = Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
+    let input =
+        Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
     let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
     let times = [1.0, 2.0, 3.0];
     let predictions = Predictions { curves: &curves, censoring: &censoring, times: Ok(&times) };

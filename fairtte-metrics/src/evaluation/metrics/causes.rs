@@ -246,7 +246,10 @@ fn auc_event_free(sample: &ScoredSample<'_>, competing: &[bool]) -> Prepared {
 
 fn ibs(sample: &ScoredSample<'_>, competing: &[bool]) -> Prepared {
     let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
-    Ok(CheckedBrier::boxed(brier::prepared((outcomes, competing), curves, censoring, reading, sample.times()?)?, sample))
+    Ok(CheckedBrier::boxed(
+        brier::prepared((outcomes, competing), curves, censoring, reading, sample.times()?)?,
+        sample,
+    ))
 }
 
 fn brier(sample: &ScoredSample<'_>, competing: &[bool]) -> Prepared {

@@ -13,7 +13,7 @@ use fairtte_metrics::{
 use ndarray::Array2;
 use rand::RngExt as _;
 
-/// Times of the curves, and the last one.
+/// Times of the curves beside 0, and the last evaluation time at most.
 const GRID: usize = 30;
 pub const LAST: f64 = 3.0;
 /// Long enough that nobody is censored at the end.
@@ -157,7 +157,7 @@ impl Design {
     /// Predicted curves; models of another name have other errors.
     pub fn predictions(&self, cohort: &Generated, seed: u64, name: &str) -> SurvivalCurves {
         let last = self.times.last().copied().unwrap_or(LAST) * 1.25;
-        let grid: Vec<f64> = (1..=GRID).map(|k| last * k as f64 / GRID as f64).collect();
+        let grid: Vec<f64> = (0..=GRID).map(|k| last * k as f64 / GRID as f64).collect();
         let truth = cohort.survival(Arm::Observed, &grid).unwrap();
         let factor = |row: usize| {
             let mut rng = stream(seed, name, &[row as u64]);

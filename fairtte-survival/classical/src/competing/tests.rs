@@ -2,15 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-use fairtte_metrics::competing::{AalenJohansen, CompetingOutcomes, IncidenceVariance};
+use fairtte_metrics::competing::{
+    AalenJohansen, CompetingOutcomes, IncidenceCurves, IncidenceVariance, cause_calibration_index,
+    cause_calibration_slope,
+};
 use fairtte_metrics::seeds::stream;
-use fairtte_metrics::{MetricError, Outcomes, SurvivalCurves};
+use fairtte_metrics::{MetricError, Outcomes, Reading, SurvivalCurves};
 use ndarray::{Array2, array};
 use rand::RngExt as _;
 use serde::Deserialize;
 
 use super::*;
-use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
+use crate::{ClassicalError, CoxSettings, SurvivalEstimator, SurvivalModel};
 
 #[derive(Deserialize)]
 struct Golden {
@@ -96,8 +99,7 @@ fn every_number_is_that_of_double_loops_over_the_formulas_with_and_without_ties(
 
 #[test]
 fn without_competing_events_and_ties_it_is_cox_regression_by_the_definition() {
-    // Partial likelihood of b for x = 0, 1, 0, 1, all events at 1, 2, 3, 4, maximised by hand:
-    // e/(2+2e) .. : the score is -1/2 + .. ; here the definition is evaluated at the estimate, where it must be 0.
+    // The score of the partial likelihood, written out, is 0 at the estimate.
     let x = [0.0, 1.0, 0.0, 1.0, 1.0];
     let outcomes = CompetingOutcomes::new(vec![1.0, 2.0, 3.0, 4.0, 5.0], vec![1, 1, 0, 1, 0]).unwrap();
     let covariates = Array2::from_shape_fn((5, 1), |(row, _)| x[row]);
@@ -108,6 +110,33 @@ fn without_competing_events_and_ties_it_is_cox_regression_by_the_definition() {
     };
     let score: f64 = [0, 1, 3].into_iter().map(|row| x[row] - mean(row)).sum();
     assert!(score.abs() < 1e-10, "{score}");
+}
+
+#[test]
+fn the_model_behind_calibration_in_fairtte_metrics_is_the_same() {
+    let direct = golden().direct.remove(0);
+    let n = direct.time.len();
+    let outcomes = CompetingOutcomes::new(direct.time, direct.causes).unwrap();
+    // Many predictions: the slope is the coefficient of their log(-log(1 - F)).
+    let risk = |row: usize| (0.1 + 0.08 * direct.covariates[row][0] + 0.1 * direct.covariates[row][1]).clamp(0.02, 0.9);
+    let transformed = Array2::from_shape_fn((n, 1), |(row, _)| (-(1.0 - risk(row)).ln()).ln());
+    let curves = IncidenceCurves::new(vec![1.5], Array2::from_shape_fn((n, 1), |(row, _)| risk(row))).unwrap();
+    let slope = cause_calibration_slope(&outcomes, 1, &curves, 1.5, Reading::Step).unwrap();
+    let fit = |covariates: &Array2<f64>| FineGraySettings::default().fit(covariates, &outcomes).unwrap();
+    let coefficient = fit(&transformed).coefficients[0].value;
+    assert!((slope - coefficient).abs() < 1e-6, "{slope} {coefficient}");
+    // Two predictions: the smoothed observed risk is the incidence of each.
+    let two = |row: usize| if direct.covariates[row][1] > 0.5 { 0.6 } else { 0.2 };
+    let curves = IncidenceCurves::new(vec![1.5], Array2::from_shape_fn((n, 1), |(row, _)| two(row))).unwrap();
+    let index = cause_calibration_index(&outcomes, 1, &curves, 1.5, Reading::Step).unwrap();
+    let second = Array2::from_shape_fn((n, 1), |(row, _)| direct.covariates[row][1]);
+    let incidence = fit(&second).incidence_curves(&second, &[1.5]).unwrap().incidence();
+    let mut sum = 0.0;
+    for row in 0..n {
+        assert!((index.observed[row] - incidence[[row, 0]]).abs() < 1e-6);
+        sum += (incidence[[row, 0]] - two(row)).abs();
+    }
+    assert!((index.ici - sum / n as f64).abs() < 1e-6);
 }
 
 /// Two groups: cause 1 with the cumulative incidence 1 - (1 - 0.4 (1 - e^-t))^exp(b x), cause 2 otherwise (Fine & Gray 1999,
@@ -224,6 +253,34 @@ fn incidence_from_constant_hazards_is_the_closed_form_and_adds_up_to_one() {
     let unknown = model.incidence_curves(&covariates, 4, &grid);
     assert_eq!(unknown.unwrap_err(), ClassicalError::Metric(MetricError::UnknownCause { cause: 4, n_causes: 3 }));
     assert!(model.incidence_curves(&covariates, 1, &[]).is_err());
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    time: Vec<f64>,
+    causes: Vec<u32>,
+    covariates: Vec<Vec<f64>>,
+    coefficients: std::collections::BTreeMap<u32, Vec<f64>>,
+    grid: Vec<f64>,
+    incidence: std::collections::BTreeMap<u32, Vec<Vec<f64>>>,
+}
+
+#[test]
+fn cause_specific_cox_models_have_the_coefficients_of_lifelines_and_the_incidence_of_their_hazards() {
+    let recorded: Recorded = serde_json::from_str(include_str!("../../tests/golden/cause_specific.json")).unwrap();
+    let covariates = matrix(&recorded.covariates);
+    let outcomes = CompetingOutcomes::new(recorded.time, recorded.causes).unwrap();
+    let model = CauseSpecific::fit(&CoxSettings::default(), &covariates, &outcomes).unwrap();
+    for (cause, incidence) in recorded.incidence {
+        let coefficients = &model.models()[cause as usize - 1].coefficients;
+        for (found, expected) in coefficients.iter().zip(&recorded.coefficients[&cause]) {
+            assert!((found.value - expected).abs() < 1e-7, "{} {expected}", found.value);
+        }
+        let curves = model.incidence_curves(&covariates, cause, &recorded.grid).unwrap().incidence();
+        for (found, expected) in curves.iter().zip(incidence.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-7, "cause {cause}: {found} {expected}");
+        }
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub struct Generated {
 /// let settings = GeneratorSettings { n: 100, ..GeneratorSettings::default() };
 /// let cohort = generate(&settings, 1)?;
 /// let truth = cohort.survival(Arm::Observed, &settings.grid())?;
-/// assert_eq!((cohort.outcomes.n(), truth.n(), truth.grid().len()), (100, 100, 51));
+/// assert_eq!((cohort.outcomes.n(), truth.n(), truth.grid().len()), (100, 100, 201));
 /// # Ok::<(), fairtte_classical::ClassicalError>(())
 /// ```
 ///

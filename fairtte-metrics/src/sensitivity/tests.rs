@@ -1,0 +1,7 @@
+//! The whole analysis on cohorts whose censoring is known.
+
+mod cohort;
+mod coverage;
+mod input;
+mod limits;
+mod recovery;

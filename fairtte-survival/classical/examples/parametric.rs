@@ -1,0 +1,94 @@
+//! Times accelerated failure time models and a logistic hazard on made-up samples: `parametric [SAMPLES ..] [--write FOLDER]`.
+//!
+//! Ten columns, of which three matter; times are Weibull, about a third is censored. With `--write` the samples are also written as
+//! CSV, for a comparison with other packages on the same numbers.
+
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use fairtte_classical::{
+    AftDistribution, AftSettings, CutPointRule, HazardPenalty, LogisticHazardSettings, SurvivalEstimator as _,
+};
+use fairtte_metrics::Outcomes;
+use fairtte_metrics::seeds::stream;
+use ndarray::Array2;
+use rand::RngExt as _;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut words = std::env::args().skip(1);
+    let (mut sizes, mut folder) = (Vec::new(), None);
+    while let Some(word) = words.next() {
+        if word == "--write" {
+            folder = Some(words.next().ok_or("--write needs a folder")?);
+        } else {
+            sizes.push(word.parse::<usize>()?);
+        }
+    }
+    if sizes.is_empty() {
+        sizes.push(1000);
+    }
+    for n in sizes {
+        let (columns, outcomes) = samples(n)?;
+        println!("{n} samples, {} events", outcomes.n_events());
+        if let Some(folder) = &folder {
+            std::fs::write(format!("{folder}/parametric-{n}.csv"), table(&columns, &outcomes)?)?;
+        }
+        for distribution in [AftDistribution::Weibull, AftDistribution::LogNormal, AftDistribution::LogLogistic] {
+            let start = Instant::now();
+            let model = AftSettings { distribution, penalty: 0.0 }.fit(&columns, &outcomes)?;
+            let (time, first) = (start.elapsed().as_secs_f64(), model.coefficients[0]);
+            println!(
+                "  {distribution:?}: {time:.4} s, log-likelihood {:.6}, b0 {:.6}",
+                model.log_likelihood, first.value
+            );
+        }
+        for intervals in [20, 100] {
+            let settings = LogisticHazardSettings {
+                cut_points: CutPointRule::Equidistant(intervals),
+                penalty: HazardPenalty::None,
+                ..LogisticHazardSettings::default()
+            };
+            let start = Instant::now();
+            let model = settings.fit(&columns, &outcomes)?;
+            let (time, first) = (start.elapsed().as_secs_f64(), model.coefficients[0]);
+            println!(
+                "  logistic hazard, {intervals} intervals, {} person-periods: {time:.4} s, log-likelihood {:.6}, b0 {:.6}",
+                model.n_person_periods, model.log_likelihood, first.value
+            );
+        }
+    }
+    Ok(())
+}
+
+/// n samples; the event rate depends on columns 0 to 2.
+fn samples(n: usize) -> Result<(Array2<f64>, Outcomes), Box<dyn Error>> {
+    let mut rng = stream(1, "example/parametric", &[]);
+    let columns = Array2::from_shape_fn((n, 10), |_| rng.random::<f64>());
+    let (mut times, mut events) = (Vec::new(), Vec::new());
+    for row in columns.rows() {
+        let mut wait = || -(1.0 - rng.random::<f64>()).ln();
+        let event = (1.0 - row[0] + 0.5 * row[1] - 0.7 * row[2] + 0.8 * wait().ln()).exp();
+        let censored = (3.0 * wait()).min(6.0);
+        times.push(event.min(censored).max(1e-6));
+        events.push(event <= censored);
+    }
+    Ok((columns, Outcomes::new(times, events)?))
+}
+
+fn table(columns: &Array2<f64>, outcomes: &Outcomes) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    for column in 0..columns.ncols() {
+        write!(text, "x{column},")?;
+    }
+    text.push_str("time,event\n");
+    for (row, (time, event)) in columns.rows().into_iter().zip(outcomes.time().iter().zip(outcomes.event())) {
+        for x in row {
+            write!(text, "{x:?},")?;
+        }
+        writeln!(text, "{time:?},{}", u8::from(*event))?;
+    }
+    Ok(text)
+}
