@@ -30,6 +30,7 @@ mod run_folder;
 mod samples;
 mod scored;
 mod selection;
+mod sensitivity;
 #[cfg(feature = "train")]
 mod shell;
 #[cfg(feature = "train")]

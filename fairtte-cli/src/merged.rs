@@ -10,8 +10,17 @@ use toml::{Table, Value};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
-const CHOICES: [&str; 7] =
-    ["data", "head", "strategy", "estimator", "training.schedule", "evaluation.reading", "reading"];
+const CHOICES: [&str; 9] = [
+    "data",
+    "head",
+    "strategy",
+    "estimator",
+    "training.schedule",
+    "evaluation.reading",
+    "reading",
+    "evaluation.sensitivity.model",
+    "sensitivity.model",
+];
 /// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
 pub(crate) const TABLES: [&str; 5] = ["data", "head", "strategy", "estimator", "training.schedule"];
 

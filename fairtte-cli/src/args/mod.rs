@@ -14,6 +14,7 @@ mod own_table;
 mod predict;
 mod scores;
 mod select;
+mod sensitivity;
 #[cfg(feature = "train")]
 mod study;
 mod test;
@@ -55,6 +56,7 @@ pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
 pub use scores::Scores;
 pub use select::{LossOf, Rule, Select};
+pub use sensitivity::Sensitivity;
 pub use test::{Alternatives, Families, Test, TestColumns};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
@@ -462,6 +464,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  how informative censoring must be to turn the verdict on race, if it is so among black people only
+    fairtte evaluate --predictions curves.csv --attributes race --sensitivity --tilt race=black --output report.html
   a run on other data (external validation), beside its own test part
     fairtte evaluate external --internal runs/films
   a run, again, with every figure and table as a file

@@ -4,6 +4,8 @@ use clap::Args;
 use fairtte_metrics::EvaluationSettings;
 use serde::Serialize;
 
+use super::sensitivity::Sensitivity;
+
 /// What is computed.
 #[derive(Args, Debug, Serialize)]
 #[command(next_help_heading = "Scores")]
@@ -32,6 +34,10 @@ pub struct Scores {
     /// Random exchanges of the group labels that show which gaps chance alone makes (199 if not given; 0 = none)
     #[arg(long, value_name = "N")]
     pub permutations: Option<usize>,
+    /// Informative censoring
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub sensitivity: Sensitivity,
 }
 
 /// `ATTRIBUTE=LEVEL`, split at the first `=`.
@@ -53,5 +59,6 @@ impl Scores {
         settings.min_events = self.min_events.unwrap_or(settings.min_events);
         settings.permutations = self.permutations.unwrap_or(settings.permutations);
         settings.reference.extend(self.reference.iter().cloned());
+        self.sensitivity.apply(settings);
     }
 }

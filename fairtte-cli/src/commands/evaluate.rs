@@ -34,6 +34,7 @@ use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::Scored;
+use crate::sensitivity::Sensitivity;
 
 /// How results are shown.
 pub(super) struct Outputs {
@@ -80,7 +81,12 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
                 let what = format!("the {} part of {}", part.name(), path.display());
                 return dry_run(&what, arguments, &target, &open.file.evaluation);
             }
-            evaluate_into(&open, &target, &outputs, (&arguments.scores.baseline, Scored::evaluate_at_given_times))
+            let asked = Asked {
+                covariates: &arguments.scores.baseline,
+                evaluate: Scored::evaluate_at_given_times,
+                sensitivity: Sensitivity::required,
+            };
+            evaluate_into(&open, &target, &outputs, &asked)
         }
         None => outside::run(arguments, &outputs),
     }
@@ -128,28 +134,33 @@ pub(super) fn settings(
 
 /// Evaluates a run folder from its saved files and writes `evaluation.json` and `report.html` into it.
 pub(super) fn evaluate_run(open: &OpenRun, outputs: &Outputs) -> Result<(), CliError> {
-    evaluate_into(open, &Target::in_folder(&open.folder, outputs.part), outputs, (&[], Scored::evaluate))
+    let asked = Asked { covariates: &[], evaluate: Scored::evaluate, sensitivity: Sensitivity::new };
+    evaluate_into(open, &Target::in_folder(&open.folder, outputs.part), outputs, &asked)
 }
 
 /// What evaluates predictions.
-type Evaluation = fn(&Scored, &EvaluationSettings) -> Result<EvaluationReport, CliError>;
+type Evaluation<T> = fn(&Scored, &EvaluationSettings) -> Result<T, CliError>;
 
-/// `covariates` of the baseline, empty for all attributes; `evaluate`: [`Scored::evaluate`] after a training, which is not lost where the report cannot use the given times.
-fn evaluate_into(
-    open: &OpenRun,
-    target: &Target,
-    outputs: &Outputs,
-    (covariates, evaluate): (&[String], Evaluation),
-) -> Result<(), CliError> {
+/// What is computed, and what is an error: after a training, which is not lost, less is.
+struct Asked<'a> {
+    /// Of the baseline, empty for all attributes.
+    covariates: &'a [String],
+    /// [`Scored::evaluate`] after a training, also where the report cannot use the given times.
+    evaluate: Evaluation<EvaluationReport>,
+    /// [`Sensitivity::new`] after a training, also where there is none.
+    sensitivity: Evaluation<Option<Sensitivity>>,
+}
+
+fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Asked<'_>) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;
     let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
-    let report = evaluate(&scored, &run.evaluation)?;
-    let of_run: Vec<String> = run.baseline.covariates.clone();
-    let covariates = if covariates.is_empty() { &of_run } else { covariates };
+    let report = (asked.evaluate)(&scored, &run.evaluation)?;
+    let sensitivity = (asked.sensitivity)(&scored, &run.evaluation)?;
+    let covariates = if asked.covariates.is_empty() { &run.baseline.covariates } else { asked.covariates };
     let baseline = baseline::of_cohort(covariates, (&cohort, &groups, Some(&split)), &scored, &run.evaluation)?;
     let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
@@ -187,6 +198,7 @@ fn evaluate_into(
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
+        sensitivity: sensitivity.as_ref(),
         bias: bias.as_ref(),
         time_unit: &cohort.time_unit,
         censoring: "the training part",

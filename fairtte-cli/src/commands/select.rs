@@ -17,6 +17,11 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     check_tolerance(arguments)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
+    if arguments.set.iter().any(|set| set.trim_start().starts_with("sensitivity")) {
+        let message =
+            "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN".to_owned();
+        return Err(CliError::setting("sensitivity", message, None));
+    }
     let runs = Runs::below(&arguments.runs)?;
     let settings = settings(Some(runs.evaluation()), &arguments.set, None)?;
     let asked = Asked {

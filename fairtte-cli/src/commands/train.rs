@@ -18,7 +18,7 @@ use fairtte_fairness::{
     EpochReport, FairnessError, FittedModel, LearnerSpec, NetworkSpec, Observer, Outputs, Pretrained, PretrainedConfig,
     Scoring, StepsFile, TensorBoard, TrainedRun, Trainer, TrainingData,
 };
-use fairtte_metrics::SampleId;
+use fairtte_metrics::{Outcomes, SampleId};
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
@@ -137,15 +137,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
     // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes(train)?;
-    let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
-    let grid = CutPoints::choose(&outcomes, run.time.intervals, run.time.grid)?;
-    let grid = ChosenGrid { n: cut_points.n(), ..grid };
-    say(format!("time grid: {grid}"));
-    write_json(&folder.time_grid(), &GridRecord { sentence: grid.to_string(), grid })?;
-    if cut_points.n() < run.time.intervals {
-        let (n, wanted) = (cut_points.n(), run.time.intervals);
-        say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
-    }
+    let cut_points = time_grid(&open, &outcomes)?;
     if let Some(estimator) = &run.estimator {
         let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
         fit_estimator(&open, &prepared, estimator, &cut_points, grid)?;
@@ -223,6 +215,21 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     // Step 10: from the saved files.
     score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// The cut points of the training part, with their record in the run folder.
+fn time_grid(open: &OpenRun, outcomes: &Outcomes) -> Result<CutPoints, CliError> {
+    let OpenRun { file: run, folder } = open;
+    let cut_points = CutPoints::fit(outcomes, run.time.intervals, run.time.grid)?;
+    let grid = CutPoints::choose(outcomes, run.time.intervals, run.time.grid)?;
+    let grid = ChosenGrid { n: cut_points.n(), ..grid };
+    say(format!("time grid: {grid}"));
+    write_json(&folder.time_grid(), &GridRecord { sentence: grid.to_string(), grid })?;
+    if cut_points.n() < run.time.intervals {
+        let (n, wanted) = (cut_points.n(), run.time.intervals);
+        say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
+    }
+    Ok(cut_points)
 }
 
 /// How curves of the validation part are scored: with the weights for censoring of the evaluation, from the unchanged outcomes

@@ -47,6 +47,7 @@ pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
 /// The rows of a page: those of its report, then those of its baselines.
 pub(crate) fn rows_of(page: &Page<'_>) -> Vec<FlatRow> {
     let mut all = rows(page.evaluation);
+    all.extend(page.sensitivity.into_iter().flat_map(super::sensitivity::flat_rows));
     let Some(reports) = page.baseline.and_then(|baseline| baseline.reports.as_ref()) else { return all };
     // The first model is the one that is evaluated.
     for (name, report) in reports.models.iter().skip(1) {
@@ -269,8 +270,13 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
 }
 
 fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level: &str, of: &Estimate) -> FlatRow {
+    of_named(&metric.name, attribute, kind, level, of)
+}
+
+/// The same of a metric of this name.
+pub(super) fn of_named(metric: &str, attribute: &str, kind: &'static str, level: &str, of: &Estimate) -> FlatRow {
     FlatRow {
-        metric: metric.name.clone(),
+        metric: metric.to_owned(),
         attribute: attribute.to_owned(),
         kind,
         level: level.to_owned(),

@@ -26,6 +26,7 @@ mod page;
 mod plots;
 mod rows;
 pub(crate) mod samples;
+mod sensitivity;
 pub(crate) mod sheet;
 mod shown_table;
 #[cfg(feature = "train")]
@@ -49,12 +50,14 @@ pub(crate) use figure_files::figures_of;
 pub(crate) use format::{list, number, p_relation, short, wrap};
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};
+pub(crate) use sensitivity::render_sensitivity;
 pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;
 
 use crate::baseline::Baseline;
+use crate::sensitivity::Sensitivity;
 
 /// Everything that the HTML page shows.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +72,8 @@ pub struct Page<'a> {
     pub evaluation: &'a EvaluationReport,
     /// What covariates alone predict; `None` where there are none.
     pub baseline: Option<&'a Baseline>,
+    /// What informative censoring would change; `None` where it was not asked for.
+    pub sensitivity: Option<&'a Sensitivity>,
     /// Sources of bias of the data of a run, where they were computed.
     pub bias: Option<&'a bias::BiasSection>,
     /// Unit of all times, for example `years`; may be empty if it is unknown.

@@ -21,6 +21,7 @@ use super::plots::{
     survival_figures, tertile_figures,
 };
 use super::rows;
+use super::sensitivity::SensitivitySection;
 use super::template::{environment, fill_in};
 use super::verdict::verdict;
 use super::words::{Statement, statements};
@@ -68,6 +69,7 @@ struct Context<'a> {
     /// Empty without evaluation times.
     over_time: Vec<Panels>,
     baseline: Option<BaselineSection>,
+    sensitivity: Option<SensitivitySection>,
     bias: Option<&'a BiasSection>,
     n_over_time: usize,
     /// Empty without a horizon.
@@ -200,6 +202,7 @@ impl<'a> Context<'a> {
             tertiles: panels_of(tertile_figures(report, page.time_unit)?),
             over_time: panels_of(over_time_figures(report, page.time_unit)?),
             baseline: page.baseline.map(BaselineSection::new).transpose()?,
+            sensitivity: page.sensitivity.map(SensitivitySection::new).transpose()?,
             bias: page.bias,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),

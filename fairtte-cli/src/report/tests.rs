@@ -10,6 +10,7 @@ use super::{EpochPoint, FlowRow, Page, render_page, render_table};
 pub(super) fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
     Page {
         baseline: None,
+        sensitivity: None,
         bias: None,
         title: "Run <7> & more",
         subtitle: "evaluation on the test part",

@@ -232,7 +232,7 @@ impl RunFile {
     pub(crate) fn table(&self) -> Result<toml::Table, toml::ser::Error> {
         let mut table = toml::Table::try_from(self)?;
         if self.estimator.is_some() {
-            OF_NETWORKS.iter().for_each(|key| drop(table.remove(*key)));
+            table.retain(|key, _| !OF_NETWORKS.contains(&key));
         }
         Ok(table)
     }

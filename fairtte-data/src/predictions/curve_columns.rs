@@ -136,7 +136,7 @@ pub(crate) fn read_survival(
     let values = read_values(table, samples, names)?;
     let (n, path) = (values.nrows(), table.path());
     let (mut survival, rising) = match curves {
-        Curves::Incidence => (without_cause(table, samples, names, grid, values)?, Rising::RunningMinimumOfAll),
+        Curves::Incidence => (without_cause(table, samples, names, grid, &values)?, Rising::RunningMinimumOfAll),
         Curves::Survival(rising) => match LooksLike::of(&values.view()) {
             Some((looks_like, n_rows)) => {
                 return Err(DataError::NotSurvival { path: path.to_owned(), looks_like, n_rows, n });
@@ -194,7 +194,7 @@ fn without_cause(
     samples: &[SampleId],
     names: &[String],
     grid: &[f64],
-    values: Array2<f64>,
+    values: &Array2<f64>,
 ) -> Result<Array2<f64>, DataError> {
     let (n, path) = (values.nrows(), table.path());
     // Survival is to its complement what risk is to survival.

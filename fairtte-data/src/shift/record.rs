@@ -49,6 +49,7 @@ pub struct ShiftRecord {
 /// One changed sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "what was changed, one column each")]
 pub struct ChangedSample {
     /// Its identity.
     pub sample_id: SampleId,

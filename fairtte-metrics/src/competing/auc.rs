@@ -88,7 +88,7 @@ struct SortedRows {
 /// A case or a control.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    row: usize,
+    sample: usize,
     /// Whether its prediction equals that of the one before it.
     is_tied: bool,
     case: f64,
@@ -139,7 +139,7 @@ impl SortedRows {
         let mut rows = Vec::new();
         for (row, other) in competing.iter().enumerate() {
             let time = outcomes.time()[row];
-            let mut add = |case: f64, control: f64| rows.push(Row { row, is_tied: false, case, control });
+            let mut add = |case: f64, control: f64| rows.push(Row { sample: row, is_tied: false, case, control });
             if time > t {
                 add(0.0, censoring.weight_at(t)?);
             } else if outcomes.event()[row] {
@@ -149,9 +149,9 @@ impl SortedRows {
             }
         }
         // The lowest probability of staying without the cause is the highest risk.
-        rows.sort_by(|a, b| without[a.row].total_cmp(&without[b.row]));
+        rows.sort_by(|a, b| without[a.sample].total_cmp(&without[b.sample]));
         for k in 1..rows.len() {
-            rows[k].is_tied = without[rows[k].row].total_cmp(&without[rows[k - 1].row]).is_eq();
+            rows[k].is_tied = without[rows[k].sample].total_cmp(&without[rows[k - 1].sample]).is_eq();
         }
         Ok(Self { rows })
     }
@@ -167,7 +167,7 @@ impl SortedRows {
                 controls += tied_controls;
                 (tied_cases, tied_controls) = (0.0, 0.0);
             }
-            let weight = f64::from(weights[row.row]);
+            let weight = f64::from(weights[row.sample]);
             tied_cases += weight * row.case;
             tied_controls += weight * row.control;
         }

@@ -10,7 +10,7 @@ use crate::{MetricError, SurvivalCurves};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeanRule {
-    /// The sum over times t_k <= t* of S(t_k) (t_k - t_(k-1)), as the benchmark prints it (A.8): too small for a curve that
+    /// The sum over times t(k) <= t* of S(t(k)) (t(k) - t(k - 1)), as the benchmark prints it (A.8): too small for a curve that
     /// falls within the intervals.
     EndOfInterval,
     /// Trapezoids between the times, the last one up to t*: exact for lines.
@@ -40,7 +40,7 @@ pub enum Contrast {
         rule: MeanRule,
     },
     /// S1 / S0 at a time of the curves, the relative probability P(T1 > t) / P(T0 > t). With times recorded as ends of intervals,
-    /// P(T >= t_k) is S at the time before.
+    /// P(T >= t(k)) is S at the time before.
     RelativeRisk {
         /// Place of the time, counted from 0.
         place: usize,
@@ -172,7 +172,7 @@ fn restricted_mean(grid: &[f64], curve: &[f64], until: f64, rule: MeanRule) -> f
                 // A first time of 0 has no width.
                 if width > 0.0 {
                     let at_end = survival + (next - survival) * ((end - before) / width);
-                    sum += (survival + at_end) / 2.0 * (end - before);
+                    sum += f64::midpoint(survival, at_end) * (end - before);
                 }
                 if *time >= until {
                     break;

@@ -43,7 +43,7 @@ impl IntervalHazards {
             let before = if first + k == 0 { 1.0 } else { curve[first + k - 1] };
             let hazard = if before > 0.0 { 1.0 - curve[first + k] / before } else { 1.0 };
             let kept = hazard.clamp(CLIP, 1.0 - CLIP);
-            n_clipped += usize::from(hazard < CLIP || hazard > 1.0 - CLIP);
+            n_clipped += usize::from(!(CLIP..=1.0 - CLIP).contains(&hazard));
             kept
         });
         Self { ends, hazards, n_clipped }

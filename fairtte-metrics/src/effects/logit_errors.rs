@@ -7,8 +7,8 @@ use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// Absolute logit errors of every sample in every interval.
 ///
-/// ALE(k) = |logit h_k - logit h^_k| of true and predicted hazard of the interval k of one person; MALE is its mean over persons and
-/// *failure intervals* (benchmark, Eq. 1). It is 0 only where the curves are equal, and it bounds what it says about
+/// ALE(k) = |logit h(k) - logit g(k)| of true hazard h and predicted hazard g of the interval k of one person; MALE is its mean over
+/// persons and *failure intervals* (benchmark, Eq. 1). It is 0 only where the curves are equal, and it bounds what it says about
 /// probabilities: |log of predicted over true probability to fail in interval k| <= the sum of ALE over the intervals up to k
 /// (its theorem D.2, whose printed sum has a misprinted index).
 ///

@@ -1,8 +1,8 @@
 //! Errors of predicted hazards and of treatment effects against a known truth, as a simulation has it. *The benchmark* is
 //! "Benchmarking survival models: treatment effects, bias, and equity" (anonymous, under review).
 //!
-//! Curves are read at the ends t_1 < t_2 < .. of intervals; the first interval starts at 0, where survival is 1. The hazard of an
-//! interval is the probability of the event in it given survival up to its start, h_k = 1 - S(t_k) / S(t_(k-1)).
+//! Curves are read at the ends t(1) < t(2) < .. of intervals; the first interval starts at 0, where survival is 1. The hazard of an
+//! interval is the probability of the event in it given survival up to its start, h(k) = 1 - S(t(k)) / S(t(k - 1)).
 
 mod contrasts;
 mod errors;

@@ -72,7 +72,7 @@ pub fn sensitivity(
 ) -> Result<SensitivityReport, MetricError> {
     Input { subjects, outcomes, groups, settings, competing: None }.check()?;
     curves.check_rows(outcomes.n())?;
-    for found in groups.iter().map(Groups::n).filter(|found| *found != outcomes.n()) {
+    if let Some(found) = groups.iter().map(Groups::n).find(|found| *found != outcomes.n()) {
         return Err(MetricError::LengthMismatch { what: "group memberships", found, expected: outcomes.n() });
     }
     sensitivity.validate()?;

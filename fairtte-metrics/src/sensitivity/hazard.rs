@@ -71,7 +71,7 @@ impl StratumModel {
     }
 
     /// A Cox model of `prediction`; Kaplan-Meier if it is the same for all.
-    pub(super) fn cox(outcomes: &Outcomes, prediction: Vec<f64>) -> Result<Self, MetricError> {
+    pub(super) fn cox(outcomes: &Outcomes, prediction: &[f64]) -> Result<Self, MetricError> {
         if outcomes.n_events() == 0 {
             return Self::kaplan_meier(outcomes);
         }

@@ -97,7 +97,7 @@ impl Strata {
             let outcomes = sample.outcomes.select(&rows);
             models[pool] = Some(match self.model {
                 ImputationModel::Cox => {
-                    StratumModel::cox(&outcomes, rows.iter().map(|row| sample.prediction[*row]).collect())?
+                    StratumModel::cox(&outcomes, &rows.iter().map(|row| sample.prediction[*row]).collect::<Vec<_>>())?
                 }
                 _ => StratumModel::kaplan_meier(&outcomes)?,
             });
@@ -120,15 +120,12 @@ impl Strata {
                 return (time, event);
             }
             let delta = if sample.tilted[row] { delta } else { 0.0 };
-            let drawn = match self.model {
-                ImputationModel::Predicted => {
-                    let curve = (sample.curves, sample.reading, row);
-                    draw_predicted(curve, (time, sample.end), delta, exponential)
-                }
-                _ => {
-                    let model = models.0[self.pool_of[row]].as_ref();
-                    model.and_then(|model| model.draw(time, sample.prediction[row], delta, exponential))
-                }
+            let drawn = if self.model == ImputationModel::Predicted {
+                let curve = (sample.curves, sample.reading, row);
+                draw_predicted(curve, (time, sample.end), delta, exponential)
+            } else {
+                let model = models.0[self.pool_of[row]].as_ref();
+                model.and_then(|model| model.draw(time, sample.prediction[row], delta, exponential))
             };
             drawn.filter(|time| *time <= sample.end).map_or((sample.end, false), |time| (time, true))
         });

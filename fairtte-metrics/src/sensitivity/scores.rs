@@ -31,16 +31,16 @@ impl Requests {
         horizon: &Result<f64, MetricError>,
         end: f64,
     ) -> Result<Self, MetricError> {
-        let named = settings.requested_metrics()?;
+        let asked = settings.requested_metrics()?;
         let requested: Vec<RequestedAt> =
-            named.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
+            asked.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
         let late = requested.iter().filter_map(RequestedAt::shown_horizon).find(|time| *time >= end);
         if let Some(time) = late {
             return Err(MetricError::NotBeforeEnd { time, end });
         }
         let known = |name: &str| JOINT.iter().position(|joint| *joint == name).map(|place| METRICS[place]);
-        let names = named.iter().map(|(name, _)| known(name).map_or(name.clone(), |known| known.name.to_owned()));
-        let labels = named
+        let names = asked.iter().map(|(name, _)| known(name).map_or(name.clone(), |known| known.name.to_owned()));
+        let labels = asked
             .iter()
             .zip(&requested)
             .map(|((name, _), at)| known(name).map_or_else(|| at.label(), |known| known.label.to_owned()));

@@ -75,6 +75,7 @@ fn hostile_metrics(input: &mut Input<'_>) -> Vec<String> {
 
 fn settings(input: &mut Input<'_>) -> EvaluationSettings {
     EvaluationSettings {
+        sensitivity: None,
         permutations: input.pick(&[0, 1, 3, usize::MAX]),
         over_time: input.pick(&[0, 1, 2, 5, usize::MAX]),
         replicates: input.pick(&[0, 1, 2, 3, 17, 2, 3, usize::MAX]),

@@ -95,7 +95,9 @@ fn encode(cells: &[&str]) -> Vec<Vec<f64>> {
         return vec![numbers];
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    cells.iter().for_each(|cell| *counts.entry(*cell).or_default() += 1);
+    for cell in &cells {
+        *counts.entry(*cell).or_default() += 1;
+    }
     let most = counts.iter().max_by_key(|(_, n)| **n).map(|(level, _)| *level);
     let levels: BTreeSet<&str> = counts.keys().copied().filter(|level| Some(*level) != most).collect();
     levels.into_iter().map(|level| cells.iter().map(|cell| f64::from(u8::from(*cell == level))).collect()).collect()

@@ -24,7 +24,7 @@ type Failure = Box<dyn std::error::Error>;
 /// Fits a model and predicts the curves of other people on a grid.
 type Predict = Box<dyn Fn(&Array2<f64>, &Outcomes, &Array2<f64>, &[f64]) -> Result<SurvivalCurves, Failure>>;
 
-/// Kaplan-Meier, every estimator of the registry with its defaults, and forests with the defaults of two packages.
+/// Kaplan-Meier, every estimator of the registry with its defaults (a forest: those of ranger), and a forest with those of rfsrc.
 fn models() -> Vec<(String, Predict)> {
     let kaplan_meier: Predict = Box::new(|_, outcomes, others, grid| {
         Ok(kaplan_meier_curves(&KaplanMeier::fit(outcomes)?, grid, others.nrows())?)
@@ -36,10 +36,7 @@ fn models() -> Vec<(String, Predict)> {
     for (name, _) in Estimator::CATALOGUE {
         models.extend(Estimator::by_name(name).map(|estimator| ((*name).to_owned(), fitted(estimator))));
     }
-    for (name, settings) in [("forest (ranger)", ForestSettings::ranger()), ("forest (rfsrc)", ForestSettings::rfsrc())]
-    {
-        models.push((name.to_owned(), fitted(Estimator::Forest(settings))));
-    }
+    models.push(("forest (rfsrc)".to_owned(), fitted(Estimator::Forest(ForestSettings::rfsrc()))));
     models
 }
 
@@ -191,10 +188,10 @@ fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
         )?;
         let ranks: Vec<String> = table.average_ranks().iter().map(|rank| format!("{rank:.2}")).collect();
         let p = friedman(&table, RankTies::default())?.p_value;
+        let difference = critical_difference(columns, rows, 0.05, RangeQuantile::default())?;
         println!(
-            "\naverage ranks, {what}: {}; Friedman p = {p:.2e}; Nemenyi p = {:.3?}",
-            ranks.join(", "),
-            nemenyi(&table)
+            "\naverage ranks, {what}: {}; Friedman p = {p:.1e}; critical difference {difference:.2}",
+            ranks.join(", ")
         );
     }
     Ok(())
@@ -203,12 +200,12 @@ fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
 /// Early MALE by arm for each strength of confounding.
 fn confounding(source: &Source, repeats: u64) -> Result<(), Failure> {
     header("confounders, weight (measured, piece-9): MALE untreated / treated");
-    for count in [1, 4, 9] {
+    for count in [1_u8, 4, 9] {
         for weight in [0.0, 1.0, 3.0] {
             let hazard = Hazard::Piece(Piece { covariates: 9, ..Piece::default() });
             // On average as many treated as untreated.
             let probability = 1.0 / (1.0 + (weight * f64::from(count) / 2.0).exp());
-            let confounders = (0..count as usize).collect();
+            let confounders = (0..usize::from(count)).collect();
             let treatment = TreatmentSettings { probability, confounders, weight, unmeasured: 0.0 };
             let settings = GeneratorSettings { hazard, treatment, ..GeneratorSettings::default() };
             arms(source, repeats, &format!("{count}, {weight}"), &settings)?;

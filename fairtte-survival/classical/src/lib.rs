@@ -32,7 +32,7 @@ pub use error::ClassicalError;
 pub use estimate::Estimate;
 pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
 pub use forest::{
-    ColumnImportance, ConstantColumns, ForestSettings, Importance, OutOfBag, OutOfBagCurves, Preset,
+    ColumnImportance, ConstantColumns, ForestSettings, Importance, NodeSizes, OutOfBag, OutOfBagCurves, Preset,
     RandomSurvivalForest, Sampling,
 };
 pub use logistic_hazard::{

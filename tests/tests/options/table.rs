@@ -388,6 +388,16 @@ fn published() -> Vec<Mode> {
     ]
 }
 
+/// A small analysis of informative censoring, with one more option.
+macro_rules! tilted {
+    ($($option:literal)?) => {
+        concat!(
+            "--sensitivity --set sensitivity.replicates=2 --set sensitivity.deltas=[0,1] ",
+            $($option)?
+        )
+    };
+}
+
 /// The options that say what is computed, the same in every mode of `evaluate`.
 fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     let reference = match mode {
@@ -403,6 +413,18 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         "external validation" => Refused("--permutations 20", "the gap by chance stands beside one evaluation"),
         _ => Changes("--permutations 20"),
     };
+    let tilt = |with: &'static str, without: &'static str| match mode {
+        "several models" => Refused(with, "sensitivity to informative censoring stands beside one model"),
+        "external validation" => Refused(with, "sensitivity to informative censoring stands beside one evaluation"),
+        _ => Between(without, with),
+    };
+    let tilted_group = match mode {
+        "one table" => {
+            let group = concat!("--attributes sex ", tilted!("--tilt sex=F"));
+            Between(concat!("--attributes sex ", tilted!()), group)
+        }
+        _ => tilt(tilted!("--tilt sex=F"), tilted!()),
+    };
     [
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
@@ -410,6 +432,11 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         ("--min-events", Changes("--min-events 3")),
         ("--permutations", permutations),
         ("--baseline", baseline),
+        ("--sensitivity", tilt(tilted!(), "")),
+        ("--deltas", tilt(tilted!("--deltas -1,0"), tilted!())),
+        ("--tilt", tilted_group),
+        ("--administrative", tilt(tilted!("--administrative 3"), tilted!())),
+        ("--imputations", tilt(tilted!("--imputations 3"), tilted!())),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
         ("--figures", Changes("--figures paper")),

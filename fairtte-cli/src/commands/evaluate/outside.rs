@@ -23,6 +23,7 @@ use crate::baseline::{Baseline, CovariateColumn};
 use crate::plural::counted;
 use crate::report::Page;
 use crate::scored::Scored;
+use crate::sensitivity::Sensitivity;
 
 /// Maximum number of names that are listed; the JSON has all.
 const MOST_NAMES: usize = 12;
@@ -42,6 +43,10 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     // The attributes of a cohort are in its file.
     let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
+    if settings.sensitivity.is_some() && arguments.cause.is_some() {
+        let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
+        return Err(CliError::setting("--sensitivity", message, None));
+    }
     if names.is_some() && arguments.cause.is_some() {
         let message =
             "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
@@ -50,6 +55,11 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     if names.is_some() && !arguments.scores.baseline.is_empty() {
         let message = "a baseline stands beside one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--baseline", message, None));
+    }
+    if names.is_some() && settings.sensitivity.is_some() {
+        let message =
+            "sensitivity to informative censoring stands beside one model, expected one --predictions".to_owned();
+        return Err(CliError::setting("--sensitivity", message, None));
     }
     if arguments.dry_run {
         let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
@@ -134,6 +144,7 @@ fn alone(
         cohort: table.cohort,
     };
     let report = scored.evaluate_outside(settings)?;
+    let sensitivity = Sensitivity::required(&scored, settings)?;
     let baseline = baseline::of_table(
         &covariates,
         (arguments.train.as_deref(), train.clone(), &own.missing),
@@ -157,7 +168,8 @@ fn alone(
     facts.extend(repair_fact(arguments, &input.repairs));
     facts.extend(own_table::fact(own));
     facts.extend(fact_of_cause(&report));
-    publish_outside(&scored, (&report, baseline.as_ref()), &facts, &input, None, target, outputs)
+    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
+    publish_outside(&scored, (&report, &beside), &facts, &input, None, target, outputs)
 }
 
 /// Scores curves of the samples in a cohort file.
@@ -193,6 +205,7 @@ fn with_cohort(
     let scored =
         Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?.of_cause(arguments.cause);
     let report = scored.evaluate_outside(settings)?;
+    let sensitivity = Sensitivity::required(&scored, settings)?;
     let asked = baseline::named(&arguments.scores.baseline)?;
     let baseline = match asked[..] {
         [] => None,
@@ -223,12 +236,19 @@ fn with_cohort(
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
     facts.extend(repair_fact(arguments, &repairs));
     facts.extend(fact_of_cause(&report));
-    publish_outside(&scored, (&report, baseline.as_ref()), &facts, &input, split.map(|_| outputs.part), target, outputs)
+    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
+    publish_outside(&scored, (&report, &beside), &facts, &input, split.map(|_| outputs.part), target, outputs)
+}
+
+/// What stands beside the report.
+struct Beside<'a> {
+    baseline: Option<&'a Baseline>,
+    sensitivity: Option<&'a Sensitivity>,
 }
 
 fn publish_outside(
     scored: &Scored,
-    (report, baseline): (&EvaluationReport, Option<&Baseline>),
+    (report, beside): (&EvaluationReport, &Beside<'_>),
     facts: &[(String, String)],
     input: &Input,
     part: Option<Part>,
@@ -243,7 +263,8 @@ fn publish_outside(
         subtitle: &scored.cohort.name,
         facts,
         evaluation: report,
-        baseline,
+        baseline: beside.baseline,
+        sensitivity: beside.sensitivity,
         bias: None,
         time_unit: &scored.cohort.time_unit,
         censoring,

@@ -25,6 +25,7 @@ use crate::plural::counted;
 use crate::report::{FlowRow, Page};
 use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::Scored;
+use crate::sensitivity::Sensitivity;
 
 /// Version of `predict.json` that is read.
 const VERSION: u32 = 1;
@@ -163,8 +164,10 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
 /// Refuses what only the report of one evaluation has.
 fn refuse_what_is_not_compared(arguments: &Evaluate) -> Result<(), CliError> {
     let is_set =
-        |key: &str| arguments.set.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim() == key));
+        |key: &str| arguments.set.iter().any(|set| set.split(['=', '.']).next().is_some_and(|name| name.trim() == key));
     let given = [
+        ("--sensitivity", arguments.scores.sensitivity.sensitivity, "sensitivity to informative censoring"),
+        ("sensitivity", is_set("sensitivity"), "sensitivity to informative censoring"),
         ("--baseline", !arguments.scores.baseline.is_empty(), "a baseline"),
         ("--permutations", arguments.scores.permutations.is_some(), "the gap by chance"),
         ("permutations", is_set("permutations"), "the gap by chance"),
@@ -201,6 +204,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     }
     let scored = predicted.scored(&source)?;
     let report = scored.evaluate_outside(call.settings)?;
+    let sensitivity = Sensitivity::required(&scored, call.settings)?;
     let cohorts = (&predicted.cohort, predicted.groups.as_slice());
     let of_run = trained_on.as_ref().map(|run| (&run.cohort, run.groups.as_slice(), run.split.rows(Part::Train)));
     let baseline = baseline::of_cohorts(&arguments.scores.baseline, cohorts, of_run, &scored, call.settings)?;
@@ -219,6 +223,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
+        sensitivity: sensitivity.as_ref(),
         bias: None,
         time_unit: &predicted.cohort.time_unit,
         censoring: source.words,

@@ -16,9 +16,12 @@ use crate::CliError;
 use crate::args::Exports;
 use crate::baseline::Baseline;
 use crate::progress::say;
-use crate::report::{Page, Table, figures_of, flat, render_baseline, render_page, render_table, tables_of_page};
+use crate::report::{
+    Page, Table, figures_of, flat, render_baseline, render_page, render_sensitivity, render_table, tables_of_page,
+};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
+use crate::sensitivity::Sensitivity;
 
 /// Columns of the table on the terminal, which fits the usual window.
 const TERMINAL_WIDTH: usize = 80;
@@ -158,6 +161,8 @@ struct Record<'a> {
     report: &'a EvaluationReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<&'a Baseline>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensitivity: Option<&'a Sensitivity>,
 }
 
 /// Writes the three files and shows the result.
@@ -178,6 +183,7 @@ pub(super) fn write(target: &Target, page: &Page<'_>, about: &About<'_>) -> Resu
         warnings: page.warnings,
         report: page.evaluation,
         baseline: page.baseline,
+        sensitivity: page.sensitivity,
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
@@ -198,6 +204,9 @@ pub(super) fn show(target: &Target, page: &Page<'_>, text: &str, outputs: &Outpu
         print(render_table(page.evaluation, TERMINAL_WIDTH, colour_is_wanted()));
         if let Some(baseline) = page.baseline {
             print(render_baseline(baseline, TERMINAL_WIDTH));
+        }
+        if let Some(sensitivity) = page.sensitivity {
+            print(render_sensitivity(sensitivity, TERMINAL_WIDTH));
         }
         target.written().into_iter().for_each(print);
     }

@@ -79,7 +79,7 @@ pub(super) fn fit_estimator(
     let validation = score_validation(&data, &of_validation(prepared, data.validation, curves.survival())?)?;
     let weights = format!("the fit of {}", estimator.name());
     let file = folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let rules = choices(&[&validation])?.into_iter().map(|(rule, _)| {
+    let rules = choices(&[&validation])?.into_keys().map(|rule| {
         let (value, gap) = (rule.value(&validation), rule.gap(&validation));
         (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.clone(), value, gap, file: file.clone() })
     });

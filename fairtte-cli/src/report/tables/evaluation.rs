@@ -10,6 +10,7 @@ use super::super::names::{names, names_of_metrics};
 use super::super::p_matrix::{ABOUT, MatrixRow, PMatrix, p_matrices};
 use super::super::{Page, differences, rows};
 use super::{Line, Table};
+use crate::sensitivity::Sensitivity;
 
 /// "Table 1" by group, then of every metric its values and the differences between groups.
 pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
@@ -24,6 +25,9 @@ pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
         let matrices = p_matrices(metric);
         let attributes = names(matrices.iter().map(|matrix| matrix.attribute.as_str()));
         tables.extend(matrices.into_iter().zip(attributes).map(|(matrix, by)| p_values(matrix, &format!("{id}_{by}"))));
+    }
+    if let Some(Sensitivity::Report(sensitivity)) = page.sensitivity {
+        tables.extend(super::super::sensitivity::tables(sensitivity));
     }
     tables
 }

@@ -1,4 +1,4 @@
-//! How often intervals contain the truth; `examples/sensitivity_coverage.rs` prints more of the same.
+//! How often intervals contain the truth; `examples/sensitivity_coverage.rs` prints more of them.
 
 use super::cohort::{Cohort, Design, END, values};
 use crate::sensitivity::{ImputationModel, SensitivitySettings};
@@ -12,7 +12,7 @@ fn truth(cohort: &Cohort, is_in: impl Fn(usize) -> bool) -> [f64; 2] {
     let time = cohort.complete.time();
     let brier = |t: f64| mean(&|row| (f64::from(u8::from(time[row] > t)) - (-t * hazard(row)).exp()).powi(2));
     let briers: Vec<f64> = (1..=10).map(|k| brier(0.1 * f64::from(k))).collect();
-    let ibs = (briers.iter().sum::<f64>() - (briers[0] + briers[9]) / 2.0) / 9.0;
+    let ibs = (briers.iter().sum::<f64>() - f64::midpoint(briers[0], briers[9])) / 9.0;
     let observed = mean(&|row| f64::from(u8::from(time[row] <= 0.6)));
     [ibs, observed / mean(&|row| 1.0 - (-0.6 * hazard(row)).exp())]
 }

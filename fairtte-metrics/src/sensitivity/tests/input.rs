@@ -55,8 +55,8 @@ fn a_group_with_few_events_takes_the_model_of_all_and_is_not_compared() {
         assert!(point.groups[2].estimate.value.is_some() && point.groups[3].estimate.value.is_none());
         let value = |k: usize| point.groups[k].estimate.value.unwrap();
         assert_eq!(point.gap.as_ref().unwrap().value, Some((value(0) - value(1)).abs()));
-        let sums = attribute.follow_up.iter().map(|of| of.n_events + of.n_dropouts + of.n_administrative == of.n);
-        assert!(sums.fold(true, |all, each| all && each));
+        let mut sums = attribute.follow_up.iter().map(|of| of.n_events + of.n_dropouts + of.n_administrative == of.n);
+        assert!(sums.all(|each| each));
         assert_eq!(attribute.follow_up[0].n, 240);
     }
 }

@@ -73,8 +73,8 @@ fn without_drop_outs_every_delta_gives_the_metrics_of_the_report() {
     assert_eq!(follow_up[0].n_administrative, cohort.observed.event().iter().filter(|event| !**event).count());
     for (metric, truth) in found.attributes[0].metrics.iter().zip(&truth) {
         for place in 0..3 {
-            for k in 0..3 {
-                assert_relative_eq!(values(metric, place)[k], truth[k], max_relative = 1e-12);
+            for (value, truth) in values(metric, place).iter().zip(truth) {
+                assert_relative_eq!(*value, *truth, max_relative = 1e-12);
             }
             assert_eq!(metric.points[place].imputation_share, Some(0.0));
         }

@@ -1,18 +1,18 @@
 //! Cumulative incidence from one model per cause.
 //!
 //! Each cause has a model of its own, fitted to the outcomes in which events of other causes are censorings: such a model is
-//! right about the hazard among those free of every event, H_k(t | x) = -log S_k(t | x). The incidence takes all of them
+//! right about the hazard among those free of every event, `H_k(t | x) = -log S_k(t | x)`. The incidence takes all of them
 //! together, because an event of any cause ends the risk of the others:
 //!
 //! ```text
 //! F_k(t | x) = sum over event times u <= t of  S(u-) (1 - exp(-h(u))) h_k(u) / h(u),   S(t) = exp(-sum over k of H_k(t | x))
 //! ```
 //!
-//! with h_k(u) the step of H_k at u and h = sum of h_k. A step is treated as if the hazards were constant since the last
-//! event time, so that F_1 + F_2 + .. + S = 1 exactly, and F = 1 - S of the model itself if there is one cause. The plain form
-//! S(u-) h_k(u) differs by terms of the order of the steps and can exceed 1.
+//! with `h_k(u)` the step of `H_k` at u and h the sum of all `h_k`. A step is treated as if the hazards were constant since the last
+//! event time, so that `F_1 + F_2 + .. + S = 1` exactly, and F = 1 - S of the model itself if there is one cause. The plain form
+//! `S(u-) h_k(u)` differs by terms of the order of the steps and can exceed 1.
 //! Sources: Benichou & Gail (1990), doi:10.2307/2532098; Cheng, Fine & Wei (1998), doi:10.2307/2534008. Golden values: Cox
-//! models of lifelines 0.30.3 per cause, combined by the formula in NumPy (`tests/golden/cause_specific.json`).
+//! models of lifelines 0.30.3 per cause, combined by the formula in `NumPy` (`tests/golden/cause_specific.json`).
 
 use fairtte_metrics::SurvivalCurves;
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};

@@ -11,7 +11,7 @@
 //! paper, with the part that the estimation of G adds.
 //! Source: Fine & Gray (1999), doi:10.1080/01621459.1999.10474144, sections 3 and 5. Golden values: printed results of
 //! `crr` in the tests of `cmprsk` 2.2 (`tests/golden/fine_gray.json`, four digits, coefficients and standard errors), and the
-//! formulas of the paper as double loops in NumPy.
+//! formulas of the paper as double loops in `NumPy`.
 //!
 //! A coefficient says in which direction a covariate moves the incidence, not the hazard of those at risk: exp(b) is a
 //! ratio of subdistribution hazards, in whose risk set the dead remain.

@@ -199,7 +199,7 @@ impl Samples {
                 means.scaled_add(step.hazard, &step.mean);
                 next += 1;
             }
-            for row in at.start..at.end {
+            for (row, risk) in risks.iter().enumerate().take(at.end).skip(at.start) {
                 let mut score = scores.row_mut(row);
                 let x = self.x.row(row);
                 // What is expected until its time and, of a competing event, with falling weight after it.
@@ -208,8 +208,8 @@ impl Samples {
                     expected += self.inverse[row] * after[next].0;
                     of_means.scaled_add(self.inverse[row], &after[next].1);
                 }
-                score.scaled_add(-risks[row] * expected, &x);
-                score.scaled_add(risks[row], &of_means);
+                score.scaled_add(-risk * expected, &x);
+                score.scaled_add(*risk, &of_means);
                 if let (Kind::Event, Some(step)) = (self.kind[row], step) {
                     score += &x;
                     score -= &step.mean;

@@ -102,7 +102,11 @@ proptest! {
         for (place, tree) in forest.trees.iter().enumerate() {
             let mut drawn = Vec::new();
             draw(150, settings.sampling, &mut drawn, &mut tree_stream(settings.seed, place));
-            for (node, (size, n_events)) in tree.nodes.iter().zip(sizes(tree, &columns, &outcomes, &drawn)) {
+            let counted: Vec<u32> = match settings.node_sizes {
+                NodeSizes::Draws => drawn,
+                NodeSizes::Samples => drawn.iter().map(|n| (*n).min(1)).collect(),
+            };
+            for (node, (size, n_events)) in tree.nodes.iter().zip(sizes(tree, &columns, &outcomes, &counted)) {
                 if matches!(node, TreeNode::Split { .. }) {
                     prop_assert!(size >= settings.min_samples_split && size >= 2 * settings.min_samples_leaf);
                 }

@@ -23,6 +23,8 @@ use super::order::Order;
 pub(super) struct Member {
     /// How often it was drawn.
     pub(super) weight: u32,
+    /// What it counts in the size of a node.
+    pub(super) size: u32,
     /// Place of its time among all different times of the training data.
     pub(super) time: u32,
     pub(super) event: bool,
@@ -75,14 +77,15 @@ struct Share {
     /// Event times of the node that are not after its own.
     m: u32,
     weight: u32,
-    /// Weight of an event.
+    size: u32,
+    /// Size of an event.
     events: u32,
 }
 
 /// The event times of a node with what a split needs of them, and room for the search. Reused from node to node.
 #[derive(Default)]
 pub(super) struct Node {
-    /// Samples and events, by weight.
+    /// Sizes of samples and events.
     n: u32,
     n_events: u32,
     n_times: usize,
@@ -115,6 +118,7 @@ pub(super) struct Cut {
 /// The left child so far.
 #[derive(Default)]
 struct Left {
+    weight: u32,
     n: u32,
     n_events: u32,
     u: f64,
@@ -124,11 +128,11 @@ struct Left {
 impl Node {
     /// Prepares the search for members that are sorted by time, ascending. Returns the number of different event times.
     pub(super) fn prepare(&mut self, members: &[Member]) -> usize {
-        self.n = members.iter().map(|member| member.weight).sum();
-        self.n_events = members.iter().filter(|member| member.event).map(|member| member.weight).sum();
+        self.n = members.iter().map(|member| member.size).sum();
+        self.n_events = members.iter().filter(|member| member.event).map(|member| member.size).sum();
         self.shares.clear();
         self.weights.clear();
-        let (mut at_risk, mut from) = (self.n, 0);
+        let (mut at_risk, mut from) = (members.iter().map(|member| member.weight).sum::<u32>(), 0);
         let (mut hazard, mut first, mut squares, mut m) = (0.0, 0.0, 0.0, 0);
         while from < members.len() {
             let (time, mut to) = (members[from].time, from);
@@ -156,7 +160,8 @@ impl Node {
                     squares,
                     m,
                     weight: member.weight,
-                    events: if member.event { member.weight } else { 0 },
+                    size: member.size,
+                    events: if member.event { member.size } else { 0 },
                 });
             }
             at_risk -= all;
@@ -175,7 +180,7 @@ impl Node {
             self.left.clear();
             self.left.resize(self.n_times + 1, 0);
             let add = |node: &mut Self, share: &Share, _: &mut f64| node.left[share.m as usize] += share.weight;
-            self.search(order, limits, only, add, |node, left, _| node.squares_of_left(left.n))
+            self.search(order, limits, only, add, |node, left, _| node.squares_of_left(left.weight))
         } else {
             self.sums.clear(self.n_times + 1);
             let mut weight_left = 0.0;
@@ -195,8 +200,8 @@ impl Node {
     }
 
     /// The sum of `w_k Y_Lk^2` from the left weights by m.
-    fn squares_of_left(&self, n_left: u32) -> f64 {
-        let (mut at_risk, mut sum) = (n_left, 0.0);
+    fn squares_of_left(&self, weight: u32) -> f64 {
+        let (mut at_risk, mut sum) = (weight, 0.0);
         for (before, weight) in self.left.iter().zip(&self.weights) {
             at_risk -= before;
             sum += weight * f64::from(at_risk) * f64::from(at_risk);
@@ -221,7 +226,8 @@ impl Node {
             add(self, &share, &mut sum);
             left.u += share.u;
             left.first += share.first;
-            left.n += share.weight;
+            left.weight += share.weight;
+            left.n += share.size;
             left.n_events += share.events;
             if n - left.n < limits.samples {
                 break;
@@ -286,16 +292,21 @@ mod tests {
     }
 
     fn members() -> impl Strategy<Value = Vec<(u32, u32, bool, u8)>> {
-        prop::collection::vec((1..4_u32, 0..9_u32, any::<bool>(), 0..6_u8), 2..30)
+        prop::collection::vec((1..4_u32, 0..20_u32, any::<bool>(), 0..12_u8), 2..50)
     }
 
     proptest! {
         #[test]
-        fn the_best_cut_is_the_best_of_all_by_definition(rows in members(), smallest in 1..4_u32, events in 0..3_u32, asked: bool) {
+        fn the_best_cut_is_the_best_of_all_by_definition(rows in members(), smallest in 1..4_u32, events in 0..3_u32, asked: bool, draws: bool) {
             let mut rows = rows;
             rows.sort_by_key(|row| row.1);
             let members: Vec<Member> = rows.iter()
-                .map(|(weight, time, event, _)| Member { weight: *weight, time: *time, event: *event })
+                .map(|(weight, time, event, _)| Member {
+                    weight: *weight,
+                    size: if draws { *weight } else { 1 },
+                    time: *time,
+                    event: *event,
+                })
                 .collect();
             let mut order: Vec<u32> = (0..).take(members.len()).collect();
             order.sort_by_key(|i| rows[*i as usize].3);
@@ -312,13 +323,13 @@ mod tests {
             times.dedup();
             prop_assert_eq!(n_times, times.len());
             let mut best = 0.0_f64;
-            for cut in 0..5 {
+            for cut in 0..11 {
                 let threshold = f64::from(cut) + 0.5;
                 let is_left = |i: usize| f64::from(rows[i].3) <= threshold;
                 let of = |left: bool| members.iter().enumerate().filter(move |(i, _)| is_left(*i) == left);
                 let is_possible = [true, false].iter().all(|left| {
-                    of(*left).map(|(_, m)| m.weight).sum::<u32>() >= smallest
-                        && of(*left).filter(|(_, m)| m.event).map(|(_, m)| m.weight).sum::<u32>() >= events
+                    of(*left).map(|(_, m)| m.size).sum::<u32>() >= smallest
+                        && of(*left).filter(|(_, m)| m.event).map(|(_, m)| m.size).sum::<u32>() >= events
                 });
                 if is_possible {
                     best = best.max(by_definition(&members, is_left));

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use self::draw::draw;
 pub use self::importance::{ColumnImportance, Importance};
 pub use self::out_of_bag::{OutOfBag, OutOfBagCurves};
-pub use self::settings::{ConstantColumns, ForestSettings, Preset, Sampling};
+pub use self::settings::{ConstantColumns, ForestSettings, NodeSizes, Preset, Sampling};
 use self::training::Training;
 use self::tree::{Grower, Leaf, Tree};
 use crate::estimator::check_covariates;

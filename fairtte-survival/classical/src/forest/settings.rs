@@ -8,6 +8,7 @@
 //! | cuts per column | all | 10 at random | all |
 //! | a node is split from | 4 samples | 30 samples | 6 samples |
 //! | a child has at least | 3 samples | 1 sample | 3 samples |
+//! | a sample that was drawn twice counts | twice | twice | once |
 //! | sampling | with replacement | 0.632 n without | with replacement |
 //!
 //! Read in the manuals and sources of ranger 0.14.1 and 0.18.0, randomForestSRC 3.6.2 and scikit-survival 0.28.0. What they
@@ -49,6 +50,17 @@ pub enum ConstantColumns {
     ReplacedIfAll,
 }
 
+/// What a sample that was drawn several times counts in the size of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeSizes {
+    /// As often as it was drawn (ranger, randomForestSRC).
+    Draws,
+    /// Once (scikit-survival).
+    Samples,
+}
+
 /// Settings of another package, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -88,6 +100,8 @@ pub struct ForestSettings {
     pub constant_columns: ConstantColumns,
     /// Cuts of a column that are drawn; 0 = all are compared.
     pub cuts_per_column: usize,
+    /// What counts in the three sizes that follow.
+    pub node_sizes: NodeSizes,
     /// Samples of a node that may be split, at least 2.
     pub min_samples_split: u32,
     /// Samples of a child, at least 1.
@@ -111,6 +125,7 @@ impl Preset {
             columns_per_split: ColumnsPerSplit::Sqrt,
             constant_columns: ConstantColumns::Counted,
             cuts_per_column: 0,
+            node_sizes: NodeSizes::Draws,
             min_samples_split: 4,
             min_samples_leaf: 3,
             min_events_leaf: 0,
@@ -132,6 +147,7 @@ impl Preset {
             Self::ScikitSurvival => ForestSettings {
                 trees: 100,
                 constant_columns: ConstantColumns::ReplacedIfAll,
+                node_sizes: NodeSizes::Samples,
                 min_samples_split: 6,
                 ..ranger
             },
@@ -198,6 +214,8 @@ struct Form {
     constant_columns: Option<ConstantColumns>,
     /// Cuts of a column that are drawn; 0 = all are compared.
     cuts_per_column: Option<usize>,
+    /// What counts in the three sizes that follow.
+    node_sizes: Option<NodeSizes>,
     /// Samples of a node that may be split, at least 2.
     min_samples_split: Option<u32>,
     /// Samples of a child, at least 1.
@@ -220,6 +238,7 @@ impl From<Form> for ForestSettings {
             columns_per_split: form.columns_per_split.unwrap_or(preset.columns_per_split),
             constant_columns: form.constant_columns.unwrap_or(preset.constant_columns),
             cuts_per_column: form.cuts_per_column.unwrap_or(preset.cuts_per_column),
+            node_sizes: form.node_sizes.unwrap_or(preset.node_sizes),
             min_samples_split: form.min_samples_split.unwrap_or(preset.min_samples_split),
             min_samples_leaf: form.min_samples_leaf.unwrap_or(preset.min_samples_leaf),
             min_events_leaf: form.min_events_leaf.unwrap_or(preset.min_events_leaf),
@@ -249,13 +268,14 @@ mod tests {
             assert_eq!(read(&format!("{{\"preset\": \"{name}\"}}")).unwrap(), preset.settings());
         }
         let all = r#"{"preset": "rfsrc", "trees": 7, "columns-per-split": 2, "constant-columns": "replaced", "cuts-per-column": 0,
-            "min-samples-split": 9, "min-samples-leaf": 4, "min-events-leaf": 1, "max-depth": 5, "sampling": {"subsample": 0.5},
+            "node-sizes": "samples", "min-samples-split": 9, "min-samples-leaf": 4, "min-events-leaf": 1, "max-depth": 5, "sampling": {"subsample": 0.5},
             "seed": 3}"#;
         let expected = ForestSettings {
             trees: 7,
             columns_per_split: ColumnsPerSplit::Count(2),
             constant_columns: ConstantColumns::Replaced,
             cuts_per_column: 0,
+            node_sizes: NodeSizes::Samples,
             min_samples_split: 9,
             min_samples_leaf: 4,
             min_events_leaf: 1,

@@ -46,6 +46,7 @@ fn single(of: &GoldenTree) -> ForestSettings {
         columns_per_split: ColumnsPerSplit::All,
         constant_columns: ConstantColumns::Replaced,
         cuts_per_column: 0,
+        node_sizes: NodeSizes::Samples,
         min_samples_split: of.min_samples_split,
         min_samples_leaf: of.min_samples_leaf,
         min_events_leaf: 0,
@@ -82,6 +83,55 @@ fn one_tree_is_that_of_scikit_survival_node_by_node() {
             for (found, expected) in curves.survival().row(row).iter().zip(expected) {
                 assert!((found - (-expected).exp()).abs() < 1e-12, "{found} for {expected}");
             }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct GoldenDrawn {
+    trees: Vec<DrawnTree>,
+}
+
+/// A tree of samples that are drawn several times or not at all.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct DrawnTree {
+    min_samples_split: u32,
+    min_samples_leaf: u32,
+    drawn: Vec<u32>,
+    feature: Vec<i64>,
+    threshold: Vec<f64>,
+    right: Vec<i64>,
+    risk: Vec<f64>,
+}
+
+#[test]
+fn a_tree_of_drawn_samples_is_that_of_scikit_survival_node_by_node() {
+    let (_, x, outcomes) = golden();
+    let golden: GoldenDrawn = serde_json::from_str(include_str!("../../tests/golden/tree_drawn.json")).unwrap();
+    let training = Training::new(&x, &outcomes).unwrap();
+    let n_later = training.event_times_from();
+    for of in golden.trees {
+        let settings = ForestSettings {
+            columns_per_split: ColumnsPerSplit::All,
+            min_samples_split: of.min_samples_split,
+            min_samples_leaf: of.min_samples_leaf,
+            ..Preset::ScikitSurvival.settings()
+        };
+        let tree = Grower::new(&training, &n_later, &settings).grow(&of.drawn, &mut stream(0, "test", &[]));
+        assert_eq!(tree.nodes.len(), of.feature.len());
+        for (place, node) in tree.nodes.iter().enumerate() {
+            if let TreeNode::Split { column, threshold, right } = node {
+                assert_eq!(i64::from(*column), of.feature[place], "node {place}");
+                assert!((threshold - of.threshold[place]).abs() < 1e-6, "node {place}: {threshold}");
+                assert_eq!(i64::from(*right), of.right[place], "node {place}");
+            } else {
+                assert!(of.feature[place] < 0, "node {place}");
+            }
+        }
+        for (row, expected) in of.risk.iter().enumerate() {
+            let found = tree.leaf(|column| x[[row, column]]).mortality;
+            assert!((found - expected).abs() < 1e-9 * expected.max(1.0), "{found} for {expected}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log_rank::{Cut, Limits, Member, Node, midpoint};
 use super::order::{Order, Orders};
-use super::settings::{ConstantColumns, ForestSettings};
+use super::settings::{ConstantColumns, ForestSettings, NodeSizes};
 use super::training::Training;
 
 /// A grown tree. Node 0 is the root.
@@ -93,7 +93,9 @@ impl<'a> Grower<'a> {
             if drawn[at] > 0 {
                 self.rows.push(*row);
                 let (time, event) = (self.training.time[at], self.training.event[at]);
-                self.members.push(Member { weight: drawn[at], time, event });
+                let weight = drawn[at];
+                let size = if self.settings.node_sizes == NodeSizes::Draws { weight } else { 1 };
+                self.members.push(Member { weight, size, time, event });
             }
         }
         self.columns.clear();
@@ -158,7 +160,7 @@ impl<'a> Grower<'a> {
     fn split(&mut self, from: usize, to: usize, n_excluded: &mut usize, rng: &mut ChaCha8Rng) -> Option<(usize, Cut)> {
         let settings = self.settings;
         let members = &self.members[from..to];
-        let n: u32 = members.iter().map(|member| member.weight).sum();
+        let n: u32 = members.iter().map(|member| member.size).sum();
         if n < settings.min_samples_split.max(settings.min_samples_leaf.saturating_mul(2)) {
             return None;
         }

@@ -194,6 +194,7 @@ impl Default for FollowUpSettings {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "numbers and words are passed as they are")]
 fn wrong<T>(setting: &'static str, value: impl ToString, expected: &'static str) -> Result<T, ClassicalError> {
     Err(ClassicalError::Setting { setting, value: value.to_string(), expected })
 }
@@ -221,7 +222,8 @@ impl GeneratorSettings {
             return wrong("covariates.correlation", correlation, "a number above -1 / (count - 1) and below 1");
         }
         let of_z = self.unmeasured.correlation;
-        if !(of_z.powi(2) * (count as f64) < 1.0 + others * correlation) {
+        let is_possible = of_z.powi(2) * (count as f64) < 1.0 + others * correlation;
+        if !is_possible {
             let expected = "a number whose square is below (1 + (count - 1) covariates.correlation) / count";
             return wrong("unmeasured.correlation", of_z, expected);
         }
@@ -283,7 +285,8 @@ impl GeneratorSettings {
         if *hazard == Hazard::None && dependence.abs() > 0.0 {
             return wrong("censoring.dependence", dependence, "0 where censoring.hazard is none");
         }
-        if !(self.unmeasured.correlation.abs() < 1.0) {
+        let is_correlation = self.unmeasured.correlation.abs() < 1.0;
+        if !is_correlation {
             return wrong("unmeasured.correlation", self.unmeasured.correlation, "a number between -1 and 1");
         }
         finite("unmeasured.hazard", &[self.unmeasured.hazard])?;
@@ -293,7 +296,8 @@ impl GeneratorSettings {
     fn check_subgroups(&self) -> Result<(), ClassicalError> {
         let SubgroupSettings { shares, means, deviation, hazards, censoring, .. } = &self.subgroups;
         let sum: f64 = shares.iter().sum();
-        if shares.iter().any(|share| !(*share > 0.0)) || !(shares.is_empty() || (sum - 1.0).abs() < 1e-9) {
+        let are_shares = shares.iter().all(|share| *share > 0.0) && (shares.is_empty() || (sum - 1.0).abs() < 1e-9);
+        if !are_shares {
             return wrong("subgroups.shares", format!("{shares:?}"), "numbers > 0 with sum 1");
         }
         for (setting, values) in

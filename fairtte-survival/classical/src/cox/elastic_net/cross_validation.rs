@@ -28,6 +28,9 @@ pub struct LambdaValidation {
     pub one_standard_error: usize,
 }
 
+/// Deviance of coefficients with which the risk of a held-out sample is no number.
+const WORST: f64 = 1e100;
+
 /// Deviances of one fold, and its events.
 struct Fold {
     deviances: Vec<f64>,
@@ -66,8 +69,8 @@ pub(super) fn cross_validate(
         let deviance = |b: &Array1<f64>| {
             let value = |ordered: &Ordered, b: &Array1<f64>| ordered.sweep(&ordered.x.dot(b), &ordered.all()).value;
             let found = -2.0 * (value(&all, &(b / &deviation)) - value(&part, b)) / n_events;
-            // Overflow of a risk that a fold did not see.
-            if found.is_finite() { found } else { f64::MAX.sqrt() }
+            // A risk that the samples of the fit did not show may overflow: no lambda is chosen for it.
+            if found.is_finite() { found.min(WORST) } else { WORST }
         };
         Ok(Some(Fold { deviances: fitted.iter().map(deviance).collect(), n_events }))
     };

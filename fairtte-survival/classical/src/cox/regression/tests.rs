@@ -248,6 +248,21 @@ fn a_cross_fitted_curve_is_that_of_a_model_without_the_subject() {
 }
 
 #[test]
+fn without_a_covariate_that_varies_the_curve_is_that_of_nobodys_covariates() {
+    let all = Covariates::new(vec![levels("ward", |row| if row == 12 { "b" } else { "a" })]).unwrap();
+    let rows: Vec<usize> = (0..N).filter(|row| *row != 12).collect();
+    let part = outcomes().select(&rows);
+    let model = CoxRegression::fit_with_levels_of(&all, &part, &all.select(&rows), CoxTies::Breslow).unwrap();
+    assert_eq!((model.coefficients[0].value.to_bits(), model.coefficients[0].standard_error), (0, None));
+    let mut hazard = 0.0;
+    for (time, found) in model.times.iter().zip(&model.cumulative_hazard) {
+        let events = (0..part.n()).filter(|row| part.event()[*row] && (part.time()[*row] - time).abs() < 1e-9).count();
+        hazard += events as f64 / part.time().iter().filter(|other| **other >= *time).count() as f64;
+        assert_relative_eq!(*found, hazard, max_relative = 1e-12);
+    }
+}
+
+#[test]
 fn a_level_of_one_fold_is_predicted_as_the_first_level() {
     let subjects: Vec<SubjectId> = (0..N).map(|row| SubjectId::new(format!("s{row}"))).collect();
     let rare = levels("ward", |row| if row == 12 { "rare" } else { "common" });
