@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use fairtte_data::predictions::Rising;
 use fairtte_data::table::Table;
 use fairtte_data::{read_cohort, read_predictions};
 use fairtte_tests::{c_td, fail, report, succeed};
@@ -35,10 +36,10 @@ fn the_truth_itself_can_be_audited_and_beats_what_it_is_compared_with() {
     assert!(said.stdout.starts_with("400 people, "), "{}", said.stdout);
     let people = folder.path().join("people");
     let file = |name: &str| people.join(name).display().to_string();
-    let cohort = read_cohort(&people.join("cohort.csv")).unwrap();
+    let (cohort, _) = read_cohort(&people.join("cohort.csv")).unwrap();
     assert_eq!(cohort.n(), 400);
     let [observed, untreated, treated] = ["truth.parquet", "truth-untreated.parquet", "truth-treated.parquet"]
-        .map(|name| read_predictions(&people.join(name)).unwrap());
+        .map(|name| read_predictions(&people.join(name), Rising::Refuse).unwrap());
     let table = Table::read(&people.join("cohort.csv")).unwrap();
     let number = |name: &str, row: usize| table.numbers(name).unwrap()[row].clone().unwrap();
     for row in 0..400 {

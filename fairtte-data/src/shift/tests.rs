@@ -49,7 +49,7 @@ fn only_training_samples_of_the_group_change() {
     let (shifted, record) = apply_shift(&cohort, &train, &groups, &all, 7).unwrap();
     let blur = image_blur(&cohort, &train, &groups, &all).unwrap().unwrap();
     for row in 0..900 {
-        let is_target = row % 9 < 6 && row % 3 == 0;
+        let is_target = row % 9 < 6 && row.is_multiple_of(3);
         let (before, after) = (&cohort.samples[row], &shifted.samples[row]);
         assert_eq!(blur.is_blurred(row), is_target, "row {row}");
         assert_eq!(before.time.to_bits() != after.time.to_bits(), is_target, "row {row}");
@@ -275,7 +275,7 @@ fn permuted_samples_have_the_inputs_of_another_one_of_the_group_and_left_out_one
     // 200 of the group train: a quarter leaves, half of the other 150 exchange.
     assert_eq!((rows.left_out.len(), rows.n_permuted()), (50, 75));
     assert_eq!((record.n_group, record.n_left_out, record.n_permuted, record.changed.len()), (200, 50, 75, 125));
-    let is_target = |row: usize| row % 9 < 6 && row % 3 == 0;
+    let is_target = |row: usize| row % 9 < 6 && row.is_multiple_of(3);
     assert!(rows.left_out.iter().all(|row| is_target(*row)));
     let inputs = rows.inputs(900);
     let exchanged: Vec<usize> = (0..900).filter(|row| inputs[*row] != *row).collect();

@@ -95,7 +95,7 @@ fn encode(cells: &[&str]) -> Vec<Vec<f64>> {
         return vec![numbers];
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for cell in &cells {
+    for cell in cells {
         *counts.entry(*cell).or_default() += 1;
     }
     let most = counts.iter().max_by_key(|(_, n)| **n).map(|(level, _)| *level);
