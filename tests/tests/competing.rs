@@ -17,7 +17,7 @@ const GRID: [f64; 4] = [0.0, 2.0, 5.0, 9.0];
 /// Time, cause, sex and risk of row `k`: women have cause 2 often, men seldom; the risk says something about cause 1.
 fn row(k: usize) -> (f64, u32, &'static str, f64) {
     let mixed = |factor: usize, modulus: usize| (k * factor % modulus) as f64 / modulus as f64;
-    let (woman, u, v) = (k % 2 == 0, mixed(37, 97), mixed(61, 89));
+    let (woman, u, v) = (k.is_multiple_of(2), mixed(37, 97), mixed(61, 89));
     let cause = if u < 0.2 {
         0
     } else if v < if woman { 0.5 } else { 0.15 } {

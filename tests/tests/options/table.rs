@@ -334,17 +334,22 @@ fn preparation() -> Vec<Mode> {
 fn simulation() -> Vec<Mode> {
     let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
     let dry_simulate = "simulate --output cohort --dry-run --json";
+    let hazards = "simulate --kind hazards --output people --set n=6";
     let simulated = |base: &'static str| {
         vec![
             ("--output", with(base, "--output cohort", "--output elsewhere")),
             ("--config", Changes("--config simulation.toml")),
             ("--set", Changes("--set bias.mi-time=1")),
             ("--seed", Changes("--seed 2")),
+            ("--rows", Refused("--rows columns.csv --columns time", "expected --kind hazards")),
+            ("--columns", Refused("--columns time", "--rows")),
         ]
     };
+    let kind = |base: &'static str| ("--kind", with(base, base, hazards));
     let of = |base, own: Vec<(&'static str, Effect)>| simulated(base).into_iter().chain(own).collect();
     vec![
-        mode("simulate", "files", simulate, of(simulate, vec![THREADS, DRY_RUN, JSON])),
+        mode("simulate", "files", simulate, of(simulate, vec![kind(simulate), THREADS, DRY_RUN, JSON])),
+        mode("simulate", "hazards", hazards, of_hazards(hazards)),
         mode(
             "simulate",
             "dry run",
@@ -352,12 +357,35 @@ fn simulation() -> Vec<Mode> {
             of(
                 dry_simulate,
                 vec![
+                    kind(dry_simulate),
                     SHOWN_THREADS,
                     ("--dry-run", with(dry_simulate, "--dry-run", "--set n-subjects=6 --set size=[32,32]")),
                     ("--json", without(dry_simulate, "--json")),
                 ],
             ),
         ),
+    ]
+}
+
+fn of_hazards(base: &'static str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("--output", with(base, "--output people", "--output elsewhere")),
+        (
+            "--kind",
+            with(
+                base,
+                "--kind hazards --output people --set n=6",
+                "--output people --set n-subjects=6 --set size=[32,32]",
+            ),
+        ),
+        ("--rows", Changes("--rows columns.csv --columns time")),
+        ("--columns", Refused("--columns time", "--rows")),
+        ("--config", Refused("--config simulation.toml", "unknown field")),
+        ("--set", Changes("--set follow-up.maximum=2")),
+        ("--seed", Changes("--seed 2")),
+        THREADS,
+        DRY_RUN,
+        JSON,
     ]
 }
 

@@ -66,7 +66,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// With a share of censored people, of a cohort of 8,000.
+    /// With a share of censored people, of a cohort of 3,000.
     pub fn new(shares: &[f64], noise: &[f64], mechanism: Mechanism, censored: f64) -> Self {
         let of_x = |rate: f64| Hazard::LogLinear(LogLinear { rate, covariates: vec![1.0], ..LogLinear::default() });
         let censoring = CensoringSettings {
@@ -98,16 +98,17 @@ impl Design {
         };
         let mut design = Self { settings, noise: noise.to_vec(), times: Vec::new() };
         design.censor(mechanism, censored);
+        design.settings.n = 20_000;
         design.times = design.quantile_times();
         design
     }
 
     /// Bisection for the strength of the censoring.
     fn censor(&mut self, mechanism: Mechanism, censored: f64) {
-        let (mut low, mut high) = (-12.0_f64, 12.0_f64);
-        for _ in 0..16 {
+        let (mut low, mut high) = (-6.0_f64, 6.0_f64);
+        for _ in 0..12 {
             let middle = f64::midpoint(low, high);
-            self.settings.n = 8_000;
+            self.settings.n = 3_000;
             match mechanism {
                 Mechanism::Staggered => {
                     let maximum = (-middle).exp();
@@ -120,12 +121,12 @@ impl Design {
                 _ => self.settings.censoring.factor = middle.exp(),
             }
             let cohort = generate(&self.settings, 1).unwrap();
-            let found = 1.0 - cohort.outcomes.n_events() as f64 / 8_000.0;
+            let found = 1.0 - cohort.outcomes.n_events() as f64 / 3_000.0;
             if found < censored { low = middle } else { high = middle }
         }
     }
 
-    /// Twenty times from the 10 % to the 80 % quantile of the observed event times, of a cohort of 8,000.
+    /// Twenty times from the 10 % to the 80 % quantile of the observed event times, of a cohort of 20,000.
     fn quantile_times(&self) -> Vec<f64> {
         let cohort = generate(&self.settings, 1).unwrap();
         let outcomes = &cohort.outcomes;

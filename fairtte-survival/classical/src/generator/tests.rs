@@ -1,5 +1,7 @@
 //! Expected values are the printed formulas, integrals computed by Simpson's rule, and the laws that the draws must follow.
 
+#![expect(clippy::unwrap_used, clippy::float_cmp, reason = "a failed test may panic, and copies are exact")]
+
 use ndarray::Array2;
 
 use super::course::{Course, SHIFT};
@@ -7,8 +9,10 @@ use super::*;
 
 const X: [f64; 4] = [0.3, 0.8, 0.6, 0.2];
 
+type Printed = fn(f64, [f64; 4], f64) -> f64;
+
 /// The printed hazards once more, as functions of a, x and t.
-fn printed() -> Vec<(Hazard, fn(f64, [f64; 4], f64) -> f64)> {
+fn printed() -> Vec<(Hazard, Printed)> {
     vec![
         (Hazard::Constant1, |a, x, _| 0.5 * (-2.0 + a + x[0]).exp()),
         (Hazard::Constant2, |a, x, _| 0.5 * (-2.0 + a * x[0] + x[0]).exp()),

@@ -86,7 +86,7 @@ fn table_1_of_the_paper_follows_from_its_table_2() {
             assert!((trend.line.slope - beta).abs() < 1e-3, "{measure:?} {method:?} {trend:?}");
             // Rounding makes ties among the means of Table 2; where it makes none, the order is that of the paper.
             let means: Vec<f64> = found.shares.iter().map(|of| of.mean.unwrap()).collect();
-            let mut different: Vec<u64> = means.iter().map(|mean| (mean * 1000.0).round() as u64).collect();
+            let mut different: Vec<String> = means.iter().map(|mean| format!("{mean:.3}")).collect();
             different.sort_unstable();
             different.dedup();
             let tolerance = if different.len() == 10 { 5e-4 } else { 0.14 };
