@@ -82,7 +82,7 @@ fn sentence(metric: &MetricPower, settings: &PowerSettings, evaluation: &Evaluat
     }
     let at_zero = metric.shares.first().filter(|at| at.share <= 0.0);
     let rate = |name: &str, rate: Option<Rate>| {
-        rate.map(|rate| format!("{} {name} ({} to {})", percent(rate.rate), percent(rate.lower), percent(rate.upper)))
+        rate.map(|rate| format!("{} {name} ({} to {})", tenths(rate.rate), tenths(rate.lower), tenths(rate.upper)))
     };
     let level = at_zero.map(|at| {
         let rates = [rate("by interval", at.by_interval), rate("by permutation", at.by_permutation)];
@@ -90,6 +90,11 @@ fn sentence(metric: &MetricPower, settings: &PowerSettings, evaluation: &Evaluat
     });
     let level = level.map(|level| format!("; without degradation {level}")).unwrap_or_default();
     format!("{}: a gap is found in {} of repeats {}{level}.", metric.label, percent(settings.target), ways.join(", "))
+}
+
+/// A share in per cent with at most one decimal.
+fn tenths(share: f64) -> String {
+    percent((share * 1000.0).round() / 1000.0)
 }
 
 fn curves(metrics: &[MetricPower]) -> Chart {
