@@ -111,7 +111,7 @@ fn one_tilted_group_makes_a_gap_that_every_output_says() {
     let tilted = [0, 1, 2].map(|level: usize| by_sex["follow-up"][level]["n-tilted"].as_u64());
     assert_eq!(tilted, [15, 15, 0].map(Some));
     let points = by_sex["metrics"][0]["points"].as_array().unwrap();
-    let values = |level: usize| points.iter().map(|point| number(&point["groups"][level]["estimate"]["value"]));
+    let values = |level: usize| points.iter().map(move |point| number(&point["groups"][level]["estimate"]["value"]));
     let (women, men): (Vec<f64>, Vec<f64>) = (values(0).collect(), values(1).collect());
     assert!(women[0] < women[1] && women[1] < women[2], "{women:?}");
     assert!(men.iter().all(|value| value.to_bits() == men[0].to_bits()), "{men:?}");
