@@ -23,7 +23,7 @@ fn outcome(k: usize) -> (f64, u8) {
 }
 
 fn sex(k: usize) -> &'static str {
-    if (k / EVERY) % 2 == 0 { "F" } else { "M" }
+    if (k / EVERY).is_multiple_of(2) { "F" } else { "M" }
 }
 
 /// S at 2 of a model that knows a little.
