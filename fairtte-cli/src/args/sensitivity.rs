@@ -6,13 +6,14 @@ use fairtte_metrics::sensitivity::{SensitivitySettings, TiltedGroup};
 use serde::Serialize;
 
 /// How the censored are tilted; other settings by `--set sensitivity.model=..` and so on.
-#[derive(Args, Debug, Default, PartialEq, Serialize)]
+#[derive(Args, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Informative censoring")]
 pub struct Sensitivity {
     /// What metrics and gaps are if who drops out has another hazard than who stays: as a function of the hazard ratio,
     /// with the ratio at which a gap appears or vanishes
     #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sensitivity: bool,
     /// Logarithms of the hazard ratio, ascending, 0 among them (-1.5 to 1.5 in steps of 0.5 if not given)
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, requires = "sensitivity")]
