@@ -30,7 +30,7 @@ const SIDE: usize = 32;
 const N_FILMS: usize = 16;
 
 fn simulation() -> SimulationConfig {
-    SimulationConfig { n_subjects: 500, size: vec![SIDE, SIDE], ..SimulationConfig::default() }
+    SimulationConfig { n_subjects: 1500, size: vec![SIDE, SIDE], ..SimulationConfig::default() }
 }
 
 /// The attenuation that the disease adds to a film, by its name `images/s000007_v0.png`.
