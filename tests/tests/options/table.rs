@@ -334,7 +334,7 @@ fn preparation() -> Vec<Mode> {
 fn simulation() -> Vec<Mode> {
     let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
     let dry_simulate = "simulate --output cohort --dry-run --json";
-    let hazards = "simulate --kind hazards --output people --set n=6";
+    let hazards = "simulate --kind hazards --output crowd --set n=6";
     let simulated = |base: &'static str| {
         vec![
             ("--output", with(base, "--output cohort", "--output elsewhere")),
@@ -369,13 +369,13 @@ fn simulation() -> Vec<Mode> {
 
 fn of_hazards(base: &'static str) -> Vec<(&'static str, Effect)> {
     vec![
-        ("--output", with(base, "--output people", "--output elsewhere")),
+        ("--output", with(base, "--output crowd", "--output elsewhere")),
         (
             "--kind",
             with(
                 base,
-                "--kind hazards --output people --set n=6",
-                "--output people --set n-subjects=6 --set size=[32,32]",
+                "--kind hazards --output crowd --set n=6",
+                "--output crowd --set n-subjects=6 --set size=[32,32]",
             ),
         ),
         ("--rows", Changes("--rows columns.csv --columns time --set hazard=constant-1 --set censoring.hazard=none")),
