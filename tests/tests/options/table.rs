@@ -378,7 +378,10 @@ fn of_hazards(base: &'static str) -> Vec<(&'static str, Effect)> {
                 "--output crowd --set n-subjects=6 --set size=[32,32]",
             ),
         ),
-        ("--rows", Changes("--rows columns.csv --columns time --set hazard=constant-1 --set censoring.hazard=none")),
+        (
+            "--rows",
+            Changes("--rows people/patients.csv --columns x0,x1 --set hazard=constant-1 --set censoring.hazard=none"),
+        ),
         ("--columns", Refused("--columns time", "--rows")),
         ("--config", Refused("--config simulation.toml", "unknown field")),
         ("--set", Changes("--set follow-up.maximum=2")),
