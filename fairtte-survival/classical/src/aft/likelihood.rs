@@ -8,7 +8,7 @@
 //! (Pratt 1981, doi:10.1080/01621459.1981.10477613) and has at most one stationary point in any: where Newton's method ends is
 //! the maximum.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
 use super::AftDistribution;
@@ -65,36 +65,34 @@ impl Point {
 impl Likelihood<'_> {
     /// Sums over some rows; of the information its lower triangle.
     fn part(&self, first: usize, parameters: &Array1<f64>) -> Point {
-        let p = self.x.ncols();
+        let (p, end) = (self.x.ncols(), self.event.len().min(first + PART));
+        let x = self.x.slice(s![first..end, ..]);
+        let eta = x.dot(&parameters.slice(s![1..=p])) + parameters[0];
         let (log_scale, mut point) = (parameters[p + 1], Point::zero(p + 2));
         let scale = log_scale.exp();
-        // The row with a 1 before it, for the intercept.
-        let mut row = vec![1.0; p + 1];
-        for place in first..self.event.len().min(first + PART) {
-            for (cell, x) in row[1..].iter_mut().zip(self.x.row(place)) {
-                *cell = *x;
-            }
-            let eta: f64 = row.iter().zip(parameters).map(|(x, b)| x * b).sum();
-            let z = (self.log_time[place] - eta) / scale;
-            let is_event = self.event[place];
-            let terms = if is_event { self.distribution.log_density(z) } else { self.distribution.log_survival(z) };
+        // Of each row the derivative by eta and the negative second derivatives by eta, and by eta and log sigma.
+        let mut terms = Array2::zeros((end - first, 3));
+        for (place, (mut terms, eta)) in terms.rows_mut().into_iter().zip(&eta).enumerate() {
+            let z = (self.log_time[first + place] - eta) / scale;
+            let is_event = self.event[first + place];
+            let of_z = if is_event { self.distribution.log_density(z) } else { self.distribution.log_survival(z) };
             let event = f64::from(u8::from(is_event));
-            point.value += terms.value - event * log_scale;
-            let slope = -terms.first / scale;
-            let bend = -terms.second / (scale * scale);
-            let mixed = -(terms.first + z * terms.second) / scale;
-            for (k, x) in row.iter().enumerate() {
-                point.gradient[k] += slope * x;
-                let weighted = bend * x;
-                let mut line = point.information.row_mut(k);
-                for (cell, other) in line.iter_mut().zip(&row[..=k]) {
-                    *cell += weighted * other;
-                }
-                point.information[[p + 1, k]] += mixed * x;
-            }
-            point.gradient[p + 1] -= z * terms.first + event;
-            point.information[[p + 1, p + 1]] -= z * (terms.first + z * terms.second);
+            point.value += of_z.value - event * log_scale;
+            point.gradient[p + 1] -= z * of_z.first + event;
+            point.information[[p + 1, p + 1]] -= z * (of_z.first + z * of_z.second);
+            terms[0] = -of_z.first / scale;
+            terms[1] = -of_z.second / (scale * scale);
+            terms[2] = -(of_z.first + z * of_z.second) / scale;
         }
+        let (sums, products) = (terms.sum_axis(Axis(0)), x.t().dot(&terms));
+        let weighted = &x * &terms.slice(s![.., 1..2]);
+        point.gradient[0] = sums[0];
+        point.gradient.slice_mut(s![1..=p]).assign(&products.column(0));
+        point.information[[0, 0]] = sums[1];
+        point.information.slice_mut(s![1..=p, 0]).assign(&products.column(1));
+        point.information.slice_mut(s![1..=p, 1..=p]).assign(&weighted.t().dot(&x));
+        point.information[[p + 1, 0]] = sums[2];
+        point.information.slice_mut(s![p + 1, 1..=p]).assign(&products.column(2));
         point
     }
 

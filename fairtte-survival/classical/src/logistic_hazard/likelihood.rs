@@ -6,7 +6,7 @@
 //! complement B - C' D^-1 C: O(rows + n p^2 + n J p) instead of O(rows (J + p)^2).
 
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, Axis, aview1, s};
 use rayon::prelude::*;
 
 use crate::newton::{Objective, Step};
@@ -128,7 +128,8 @@ impl Likelihood {
             let sample = start + place;
             let (u, v) = (constant[sample], changing.as_ref().map_or(0.0, |changing| changing[sample]));
             let last = self.n_rows[sample] - 1;
-            for interval in 0..=last {
+            let (mut residual_sums, mut weight_sums) = ([0.0; 2], [0.0; 3]);
+            for (interval, kept) in weights.iter_mut().enumerate().take(last + 1) {
                 let g = self.time.as_ref().map_or(0.0, |time| time[interval]);
                 let log_odds = parameters[interval] + u + g * v;
                 let small = (-log_odds.abs()).exp();
@@ -139,13 +140,15 @@ impl Likelihood {
                 sums.value -= log_odds.max(0.0) + small.ln_1p() - if has_event { log_odds } else { 0.0 };
                 sums.gradient_of_intervals[interval] += residual;
                 sums.diagonal[interval] += weight;
-                weights[interval] = weight;
-                residuals[[0, place]] += residual;
-                residuals[[1, place]] += g * residual;
-                totals[[0, place]] += weight;
-                totals[[1, place]] += g * weight;
-                totals[[2, place]] += g * g * weight;
+                *kept = weight;
+                residual_sums[0] += residual;
+                residual_sums[1] += g * residual;
+                weight_sums[0] += weight;
+                weight_sums[1] += g * weight;
+                weight_sums[2] += g * g * weight;
             }
+            residuals.column_mut(place).assign(&aview1(&residual_sums));
+            totals.column_mut(place).assign(&aview1(&weight_sums));
         }
         sums.cross = weights.t().dot(&x);
         let powers = if changing.is_some() { 3 } else { 1 };

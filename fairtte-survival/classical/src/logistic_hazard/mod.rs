@@ -210,7 +210,8 @@ impl LogisticHazard {
     /// no interval say nothing.
     ///
     /// # Errors
-    /// [`ClassicalError::Constant`] for such a covariate, [`ClassicalError::Collinear`] and [`ClassicalError::Separates`] for such
+    /// [`ClassicalError::Constant`] for such a covariate, [`ClassicalError::NotAtRisk`] for one that varies only in samples that
+    /// are at risk in no interval, [`ClassicalError::Collinear`] and [`ClassicalError::Separates`] for such
     /// covariates without a penalty, [`ClassicalError::NoEventByLastCut`], [`ClassicalError::NoMixedInterval`];
     /// [`ClassicalError::Setting`] if effects that change over time are seen in one interval only; those of
     /// [`SurvivalEstimator::fit`].

@@ -59,7 +59,12 @@ impl PersonPeriods {
         let n_rows = |of: &Followed| free.partition_point(|place| *place < of.n_intervals);
         let in_last = |of: &Followed| of.event && free.binary_search(&(of.n_intervals - 1)).is_ok();
         let used: Vec<usize> = (0..followed.len()).filter(|row| n_rows(&followed[*row]) > 0).collect();
-        let standardised = Standardised::new(&covariates.select(Axis(0), &used))?;
+        let standardised = Standardised::new(&covariates.select(Axis(0), &used)).map_err(|error| match error {
+            ClassicalError::Constant { column, .. } if varies(covariates, column.place) => {
+                ClassicalError::NotAtRisk { column }
+            }
+            other => other,
+        })?;
         if ridge.is_none() {
             standardised.check_independent()?;
         }
@@ -169,6 +174,11 @@ impl PersonPeriods {
         let of_time = (first + p..of.n_others()).map(coefficient).collect();
         (coefficients, of_time, (0..self.counts.len()).map(interval).collect())
     }
+}
+
+fn varies(covariates: &Array2<f64>, column: usize) -> bool {
+    let first = covariates[[0, column]];
+    covariates.column(column).iter().any(|x| x.total_cmp(&first).is_ne())
 }
 
 fn followed(outcomes: &Outcomes, cut_points: &CutPoints, censored: CensoredInterval) -> Vec<Followed> {

@@ -303,6 +303,9 @@ fn data_and_settings_that_cannot_be_are_named() {
     (times[4], events[4]) = (0.0, false);
     let early = Outcomes::new(times, events).unwrap();
     let found = LogisticHazardSettings::default().fit(&constant, &early).unwrap_err().to_string();
+    assert!(found.starts_with("covariate 1 is the same among the samples at risk"), "{found}");
+    constant.column_mut(1).fill(2.0);
+    let found = LogisticHazardSettings::default().fit(&constant, &early).unwrap_err().to_string();
     assert!(found.starts_with("covariate 1 is the same in all "), "{found}");
     let model = LogisticHazardSettings::default().fit(&x, &outcomes).unwrap();
     for huge in [array![[1e308, 1e308]], array![[-1e308, 1e308]], array![[f64::MAX, -f64::MAX]]] {
