@@ -202,7 +202,7 @@ impl<'a> Context<'a> {
             tertiles: panels_of(tertile_figures(report, page.time_unit)?),
             over_time: panels_of(over_time_figures(report, page.time_unit)?),
             baseline: page.baseline.map(BaselineSection::new).transpose()?,
-            sensitivity: page.sensitivity.map(SensitivitySection::new).transpose()?,
+            sensitivity: page.sensitivity.map(|found| SensitivitySection::new(found, page.time_unit)).transpose()?,
             bias: page.bias,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),

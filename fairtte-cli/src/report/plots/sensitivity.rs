@@ -128,7 +128,7 @@ fn tipping(canvas: &Canvas<'_>, axes: &Axes, delta: f64) -> Result<(), DrawError
     let colour = GROUP_COLOURS[1];
     canvas.dashed(&[axes.at(delta, axes.y.start), axes.at(delta, axes.y.end)], colour, 1.8, (6.0, 4.0))?;
     let x = axes.x_at(delta);
-    let near_the_end = x > axes.right - 60.0;
+    let near_the_end = x > axes.right - 84.0;
     let (anchor, x) = if near_the_end { (Anchor::End, x - 4.0) } else { (Anchor::Start, x + 4.0) };
     let text = format!("turns at {}", short_ratio(delta));
     canvas.text(&text, (x, axes.top + 6.0), anchor, Ink::new(11.0, colour).bold())

@@ -47,7 +47,7 @@ struct Row {
 }
 
 impl SensitivitySection {
-    pub(in super::super) fn new(sensitivity: &Sensitivity) -> Result<Self, ReportError> {
+    pub(in super::super) fn new(sensitivity: &Sensitivity, time_unit: &str) -> Result<Self, ReportError> {
         match sensitivity {
             Sensitivity::Undefined(reason) => Ok(Self {
                 undefined: Some(reason.clone()),
@@ -56,11 +56,11 @@ impl SensitivitySection {
                 has_intervals: false,
                 attributes: vec![],
             }),
-            Sensitivity::Report(report) => Self::of_report(report),
+            Sensitivity::Report(report) => Self::of_report(report, time_unit),
         }
     }
 
-    fn of_report(report: &SensitivityReport) -> Result<Self, ReportError> {
+    fn of_report(report: &SensitivityReport, time_unit: &str) -> Result<Self, ReportError> {
         let texts = report.attributes.iter().flat_map(|of| shown(of).map(move |metric| name_of(of, metric)));
         let texts: Vec<String> = texts.collect();
         let mut ids = names(texts.iter().map(String::as_str)).into_iter();
@@ -84,7 +84,7 @@ impl SensitivitySection {
         for attribute in &report.attributes {
             attributes.push(Attribute {
                 name: attribute.attribute.clone(),
-                follow_up: words::follow_up(attribute, ""),
+                follow_up: words::follow_up(attribute, time_unit),
                 metrics: shown(attribute).map(|of| metric(attribute, of)).collect::<Result<_, ReportError>>()?,
             });
         }

@@ -81,7 +81,7 @@ if censoring is informative
   is censoring at random. 20 imputations; 95 % intervals from 200 bootstrap
   draws, each imputed twice.
 sex
-  follow-up up to time 8.25
+  Follow-up up to time 8.25
   all: 100 samples, 40 events, 30 drop-outs (30 %, 20 of them with the hazard of
   who stays), 30 followed to the end
   female: 60 samples, 25 events, 20 drop-outs (33 %, 20 of them with the hazard
@@ -89,7 +89,7 @@ sex
   <b>old & \"frail\"</b>: 40 samples, 15 events, 10 drop-outs (25 %), 15 followed
   to the end; imputed by the model of all samples
   C^td
-    gap 0.100 (0.040 to 0.160) at random, 0.020 to 0.160 for hazard ratios from
+    Gap 0.100 (0.040 to 0.160) at random, 0.020 to 0.160 for hazard ratios from
     0.22 to 4.48. The interval shows a gap at random; the gap is no longer shown
     below a hazard ratio of 0.50.
   hazard ratio       all  interval            gap  interval         worst

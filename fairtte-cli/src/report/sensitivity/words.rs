@@ -61,7 +61,7 @@ pub(super) fn follow_up(attribute: &AttributeSensitivity, time_unit: &str) -> Ve
             found.n_administrative
         )
     };
-    let end = format!("follow-up up to time {}{unit}", short(attribute.end));
+    let end = format!("Follow-up up to time {}{unit}", short(attribute.end));
     std::iter::once(end).chain(attribute.follow_up.iter().map(of)).collect()
 }
 
@@ -79,10 +79,10 @@ pub(super) fn verdict(attribute: &AttributeSensitivity, metric: &MetricSensitivi
     }
     let Some(gap) = &at_random.gap else { return String::new() };
     if gap.value.is_none() {
-        return format!("no gap: {}.", gap.undefined.as_deref().unwrap_or("no reason was recorded"));
+        return format!("No gap: {}.", gap.undefined.as_deref().unwrap_or("no reason was recorded"));
     }
     let values = range(metric, |point| point.gap.as_ref().and_then(|gap| gap.value));
-    let start = format!("gap {} at random, {values} for hazard ratios from {ends}", with_interval(gap));
+    let start = format!("Gap {} at random, {values} for hazard ratios from {ends}", with_interval(gap));
     if at_random.gap_margin.is_none() {
         return format!("{start}; without intervals there is no verdict.");
     }

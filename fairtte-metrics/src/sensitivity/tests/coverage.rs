@@ -55,9 +55,9 @@ fn intervals_at_the_true_delta_contain_the_truth_and_at_another_they_do_not() {
         }
     }
     for of_metric in &covered {
-        // Of 600 cohorts like these, 90 to 93 % of the intervals contained the truth, because there are 50 replicates: with 200,
-        // the default, it is 92 to 97 % (the example). Of 120, 90 % is 108; a binomial count is below 98 or 120 with a probability
-        // below 0.003 each.
+        // Of 600 cohorts like these, 90 to 93 % of the intervals contained the truth, not 95 %: percentile intervals of 50
+        // replicates have the expected coverage 1 - 2 (1 + 0.025 * 49) / 51 = 0.913. Of 120, 90 % is 108; a binomial count is
+        // below 98 or 120 with a probability below 0.003 each.
         assert!(of_metric[2].iter().all(|count| (98..120).contains(count)), "{covered:?}");
     }
     // Observed events with the wrong sign: far off.
