@@ -160,6 +160,7 @@ impl Whole<'_> {
             end,
             times: window.as_ref().ok().map(|window| (window.lower, window.upper, window.times.len())),
             horizon: horizon.ok(),
+            n_redrawn: completed.n_redrawn,
             follow_up: follow_up(&sample, &strata, groups),
             metrics: (0..requests.n()).map(metric).collect(),
         })

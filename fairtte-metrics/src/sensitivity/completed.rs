@@ -7,12 +7,15 @@ use crate::resampling::Bootstrap;
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::seeds::stream;
 use crate::sensitivity::SensitivitySettings;
-use crate::sensitivity::impute::{Sample, Strata, exponentials};
+use crate::sensitivity::impute::{Models, Sample, Strata, exponentials};
 use crate::sensitivity::scores::{Requests, Scores, View};
 use crate::{CensoringCurve, CensoringTies, Groups, MetricError, Outcomes, SubjectId};
 
 /// Imputations of every bootstrap draw (von Hippel & Bartlett 2021 show that 2 are the most efficient choice).
 pub(super) const WITHIN: usize = 2;
+
+/// Draws that may take the place of one whose imputation model does not exist.
+const MOST_REDRAWS: usize = 20;
 
 /// Everything that stays the same over draws and deltas.
 pub(super) struct Analysis<'a> {
@@ -30,13 +33,16 @@ pub(super) struct CompletedScores {
     pub(super) imputations: Vec<Vec<Scores>>,
     /// By delta, bootstrap draw and imputation of the draw.
     pub(super) draws: Vec<Vec<[Scores; WITHIN]>>,
+    /// Draws without an imputation model that others took the place of, of all imputations of the sample itself.
+    pub(super) n_redrawn: usize,
 }
 
 impl Analysis<'_> {
     /// Every metric of every imputation and draw, in parallel over them; the result does not depend on the number of threads.
     ///
     /// # Errors
-    /// Those of the imputation model, of an imputation of the sample itself: a draw without a model has no values.
+    /// Those of the imputation model, if neither the draw of an imputation of the sample itself nor those that may take its place
+    /// have one. A draw of an interval without a model has no values.
     pub(super) fn completed(&self) -> Result<CompletedScores, MetricError> {
         let SensitivitySettings { imputations, replicates, .. } = *self.settings;
         let Input { subjects, settings, outcomes, .. } = *self.input;
@@ -45,26 +51,40 @@ impl Analysis<'_> {
         let all: Vec<usize> = (0..outcomes.n()).collect();
         let view = View::new(&all, self.sample.curves, subjects, self.groups);
         let imputation = |k: usize| {
-            // Beyond the draws of any intervals.
-            let fitted_to = drawn_rows(&bootstrap, MAX_REPLICATES + k);
+            // Beyond the draws of any intervals. In a small sample a draw may order the events as predicted, without exception.
+            let fit = |again: usize| {
+                let drawn = drawn_rows(&bootstrap, MAX_REPLICATES + k + again * imputations);
+                self.strata.fit(self.sample, &drawn)
+            };
+            let (mut models, mut n_redrawn) = (fit(0), 0);
+            while n_redrawn < MOST_REDRAWS && matches!(models, Err(MetricError::ImputationModel { .. })) {
+                n_redrawn += 1;
+                models = fit(n_redrawn);
+            }
             let mut rng = stream(settings.seed, "sensitivity/imputations", &[k as u64]);
             let exponentials = exponentials(&mut rng, all.len());
-            self.at_every_delta((&fitted_to, &all), &view, &uncensored, &exponentials)
+            let found = self.at_every_delta(&models?, &all, &view, (&uncensored, &exponentials))?;
+            Ok((found, n_redrawn))
         };
-        let by_imputation = (0..imputations).into_par_iter().map(imputation).collect::<Result<Vec<_>, _>>()?;
+        let by_imputation: Vec<(Vec<Scores>, usize)> =
+            (0..imputations).into_par_iter().map(imputation).collect::<Result<_, MetricError>>()?;
         let draw = |b: usize| -> [Vec<Scores>; WITHIN] {
             let drawn = drawn_rows(&bootstrap, b);
+            let models = match self.strata.fit(self.sample, &drawn) {
+                Ok(models) => models,
+                Err(error) => return std::array::from_fn(|_| self.undefined(&error)),
+            };
             let view = View::new(&drawn, self.sample.curves, subjects, self.groups);
             std::array::from_fn(|k| {
                 let mut rng = stream(settings.seed, "sensitivity/draws", &[b as u64, k as u64]);
                 let exponentials = exponentials(&mut rng, drawn.len());
-                let found = self.at_every_delta((&drawn, &drawn), &view, &uncensored, &exponentials);
+                let found = self.at_every_delta(&models, &drawn, &view, (&uncensored, &exponentials));
                 found.unwrap_or_else(|error| self.undefined(&error))
             })
         };
         let by_draw: Vec<_> = (0..replicates).into_par_iter().map(draw).collect();
         let deltas = 0..self.settings.deltas.len();
-        let of_delta = |delta: usize| by_imputation.iter().map(|found| found[delta].clone()).collect();
+        let of_delta = |delta: usize| by_imputation.iter().map(|(found, _)| found[delta].clone()).collect();
         let of_draws = |delta: usize| {
             by_draw
                 .iter()
@@ -74,20 +94,20 @@ impl Analysis<'_> {
         Ok(CompletedScores {
             imputations: deltas.clone().map(of_delta).collect(),
             draws: deltas.map(of_draws).collect(),
+            n_redrawn: by_imputation.iter().map(|(_, n_redrawn)| n_redrawn).sum(),
         })
     }
 
-    /// The metrics of `drawn`, completed by models that are fitted to other or the same samples.
+    /// The metrics of `drawn`, completed by `models`.
     fn at_every_delta(
         &self,
-        (fitted_to, drawn): (&[usize], &[usize]),
+        models: &Models,
+        drawn: &[usize],
         view: &View,
-        uncensored: &CensoringCurve,
-        exponentials: &[f64],
+        (uncensored, exponentials): (&CensoringCurve, &[f64]),
     ) -> Result<Vec<Scores>, MetricError> {
-        let models = self.strata.fit(self.sample, fitted_to)?;
         let at = |delta: &f64| {
-            let outcomes = self.strata.complete(self.sample, &models, drawn, *delta, exponentials)?;
+            let outcomes = self.strata.complete(self.sample, models, drawn, *delta, exponentials)?;
             Ok(self.requests.scores(view, &outcomes, uncensored, self.input.settings))
         };
         self.settings.deltas.iter().map(at).collect()

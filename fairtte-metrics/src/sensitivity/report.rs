@@ -31,6 +31,9 @@ pub struct AttributeSensitivity {
     pub times: Option<(f64, f64, usize)>,
     /// The horizon of metrics about one time.
     pub horizon: Option<f64>,
+    /// Bootstrap draws without an imputation model, in small samples, that others took the place of.
+    #[serde(default)]
+    pub n_redrawn: usize,
     /// How the samples left, first of all samples, then of every level.
     pub follow_up: Vec<FollowUp>,
     /// One entry per metric, in the order of the report.

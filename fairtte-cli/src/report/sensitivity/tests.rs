@@ -62,6 +62,7 @@ fn analysis() -> SensitivityReport {
             end: 8.25,
             times: Some((1.5, 8.0, 100)),
             horizon: Some(4.0),
+            n_redrawn: 0,
             follow_up: vec![
                 follow_up(None, 100, 40, 30, 10),
                 follow_up(Some("female"), 60, 25, 20, 0),

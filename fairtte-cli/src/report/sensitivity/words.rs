@@ -62,7 +62,10 @@ pub(super) fn follow_up(attribute: &AttributeSensitivity, time_unit: &str) -> Ve
         )
     };
     let end = format!("Follow-up up to time {}{unit}", short(attribute.end));
-    std::iter::once(end).chain(attribute.follow_up.iter().map(of)).collect()
+    let redrawn = (attribute.n_redrawn > 0).then(|| {
+        format!("{} without an imputation model replaced by others", count(attribute.n_redrawn, "bootstrap draw"))
+    });
+    std::iter::once(end).chain(attribute.follow_up.iter().map(of)).chain(redrawn).collect()
 }
 
 /// What the hazard ratio does to the verdict of one metric.
