@@ -6,7 +6,8 @@
 //! distribution of B - 1 degrees of freedom.
 //! Source: Haider, Hoehn, Davis & Greiner (2020), JMLR 21(85), 1-63. Assumes independent censoring; a p value near 0 is
 //! evidence against calibration. The mass of censored samples is spread evenly by construction, which lowers the power
-//! of the test under heavy censoring.
+//! of the test under heavy censoring: of true curves of 500 people a test at 5 % rejected 0.5 % of 200 cohorts with 30 % censored at
+//! random and none with 70 % (`docs/src/honesty.md`).
 //! Conventions: [`DCalibrationConvention`]. Golden values: `SurvivalEVAL` 0.9.0 `d_calibration`, and `mlr3proba` 0.8.9
 //! `surv.dcalib` re-implemented in `numpy` and checked against the R code.
 

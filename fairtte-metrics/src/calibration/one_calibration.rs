@@ -5,7 +5,9 @@
 //! distribution. What O and V are and how many degrees of freedom remain: [`ObservedRisk`], [`BinVariance`].
 //! Sources: Hosmer & Lemeshow (1980), <https://doi.org/10.1080/03610928008827941>; D'Agostino & Nam (2003),
 //! <https://doi.org/10.1016/S0169-7161(03)23001-7>; the Greenwood variance after Demler, Paynter & Cook (2015),
-//! <https://doi.org/10.1002/sim.6428>. Assumes censoring independent of the event within a bin, and large bins.
+//! <https://doi.org/10.1002/sim.6428>. Assumes censoring independent of the event within a bin, and large bins:
+//! of true curves of 500 people in ten bins a test at 5 % with the default variance rejected 8 to 13 % of cohorts with random or
+//! administrative censoring (`docs/src/honesty.md`).
 //! Golden values: `SurvivalEVAL` 0.9.0 `one_calibration`. It sorts risks with an unstable sort, so that its equal-size
 //! bins depend on the platform where an edge cuts tied risks; ours keep tied samples in row order and count such edges.
 
