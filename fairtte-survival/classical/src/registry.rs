@@ -120,6 +120,10 @@ fn logistic_columns(settings: &LogisticHazardSettings) -> Columns {
     }
 }
 
+fn aft_columns(settings: &AftSettings) -> Columns {
+    if settings.penalty > 0.0 { Columns::Any } else { Columns::Independent }
+}
+
 estimators! {
     Cox("cox", CoxSettings, CoxModel, |_| Columns::Independent):
         "Cox regression: covariates multiply the hazard (Cox 1972), Efron's or Breslow's ties, ridge penalty, strata";
@@ -129,7 +133,7 @@ estimators! {
         "Cox regression with coefficients that change with time (Therneau & Grambsch 2000)";
     LogisticHazard("logistic-hazard", LogisticHazardSettings, LogisticHazard, logistic_columns):
         "logistic hazard: a logistic regression of the event in every interval of time (Brown 1975), ridge penalty";
-    Aft("aft", AftSettings, AcceleratedFailureTime, |_| Columns::Independent):
+    Aft("aft", AftSettings, AcceleratedFailureTime, aft_columns):
         "accelerated failure time: Weibull, log-normal or log-logistic times by maximum likelihood (Kalbfleisch & Prentice 2002)";
     Forest("forest", ForestSettings, RandomSurvivalForest, |_| Columns::Any):
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
@@ -193,6 +197,24 @@ impl Estimator {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
+
+    /// A column per level and the intercept say the same, which a penalty alone settles; the catalogue and the fit agree on it.
+    #[test]
+    fn accelerated_failure_times_with_a_penalty_take_a_column_per_level() {
+        let level = |row: usize| (row * 7) % 3;
+        let covariates = Array2::from_shape_fn((60, 3), |(row, column)| f64::from(u8::from(level(row) == column)));
+        let time: Vec<f64> = (0..60).map(|row| 1.0 + (level(row) * 10 + (row * 37) % 59) as f64).collect();
+        let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+        for (penalty, columns) in [(0.0, Columns::Independent), (0.01, Columns::Any)] {
+            let estimator = Estimator::Aft(AftSettings { penalty, ..AftSettings::default() });
+            assert_eq!(estimator.columns(), columns);
+            let found = estimator.fit(&covariates, &outcomes);
+            match columns {
+                Columns::Independent => assert!(matches!(found, Err(ClassicalError::Collinear { .. }))),
+                Columns::Any => assert_eq!(found.unwrap().n_covariates(), 3),
+            }
+        }
+    }
 
     #[test]
     fn every_name_of_the_catalogue_is_an_estimator_that_fits_predicts_and_is_read_again() {
