@@ -4,122 +4,27 @@
 //! positive sample. Criteria at the threshold are read from the gaps of the groups that are compared; see
 //! [`Parity`](crate::classification::Parity) for what they are.
 
+mod settings;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::classification::replicates::{ClassValues, N_CLASS_METRICS, Readings, SortedClasses};
+pub use self::settings::{CLASS_METRICS, ClassSettings};
+use self::settings::{ECE, FNR, FPR, INTERCEPT, SELECTION, SLOPE};
+use crate::classification::replicates::{ClassValues, N_CLASS_METRICS, SortedClasses};
 use crate::classification::{
-    CalibrationError, ClassPredictions, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score,
-    calibration_intercept, calibration_line, confusion, cross_entropy, delong, expected_calibration_error, tpr_at_tnr,
+    ClassPredictions, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score, calibration_intercept,
+    calibration_line, confusion, cross_entropy, delong, expected_calibration_error, tpr_at_tnr,
 };
-use crate::classification::{check_threshold, check_tnr};
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
 use crate::evaluation::model_comparison::{ModelComparison, check_names, compare_pairs};
-use crate::evaluation::report::{Estimate, MetricDescription, MetricReport};
+use crate::evaluation::report::{Estimate, MetricReport};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::evaluation::summary::Summary;
 use crate::fairness::{Comparison, PerGroup};
 use crate::resampling::replicates::{Cells, LANES, LaneWeights};
-use crate::{Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
-
-/// What the metrics of a class are computed with. Keys in a file are written in kebab-case; unknown keys are errors.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ClassSettings {
-    /// The probability from which on a sample is called positive, in [0, 1]. Default 0.5.
-    pub threshold: f64,
-    /// The true negative rate at which the true positive rate is read, between 0 and 1. Default 0.8.
-    pub tnr: f64,
-    /// Bins of the expected calibration error. Default: 15 of equal width.
-    pub calibration_error: CalibrationError,
-    /// Which error rate is the underdiagnosis: `missed-disease` (default) or `called-no-finding`.
-    pub underdiagnosis: Underdiagnosis,
-}
-
-impl Default for ClassSettings {
-    fn default() -> Self {
-        let (calibration_error, underdiagnosis) = (CalibrationError::default(), Underdiagnosis::default());
-        Self { threshold: 0.5, tnr: 0.8, calibration_error, underdiagnosis }
-    }
-}
-
-impl ClassSettings {
-    /// Checks all settings.
-    ///
-    /// # Errors
-    /// [`MetricError::InvalidSetting`] with the first bad setting.
-    pub fn validate(&self) -> Result<(), MetricError> {
-        check_threshold(self.threshold)?;
-        check_tnr(self.tnr)?;
-        self.calibration_error.validate()
-    }
-
-    fn readings(&self) -> Readings {
-        Readings { threshold: self.threshold, tnr: self.tnr, error: self.calibration_error }
-    }
-}
-
-const fn metric(
-    name: &'static str,
-    label: &'static str,
-    convention: &'static str,
-    is_higher: bool,
-) -> MetricDescription<'static> {
-    let direction = if is_higher { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    MetricDescription { name, label, convention, direction }
-}
-
-/// The metrics of a class, in the order of a report.
-pub const CLASS_METRICS: [MetricDescription<'static>; N_CLASS_METRICS] = [
-    metric("auc", "AUC", "area under the ROC curve, ties count 1/2", true),
-    metric("average-precision", "AP", "sum over thresholds of the rise of recall times precision (scikit-learn)", true),
-    metric(
-        "bce",
-        "BCE",
-        "binary cross-entropy in nats, probabilities kept 2^-52 away from 0 and 1 (scikit-learn)",
-        false,
-    ),
-    metric("brier", "Brier", "mean squared distance of the probability from the class", false),
-    metric("ece", "ECE", "expected calibration error in bins of the confidence, as the settings say", false),
-    metric(
-        "calibration-slope",
-        "Calibration slope",
-        "coefficient of the logit of the probability in a logistic regression",
-        true,
-    ),
-    metric(
-        "calibration-intercept",
-        "Calibration intercept",
-        "intercept of that regression with a coefficient of 1",
-        true,
-    ),
-    metric("accuracy", "Accuracy", "share of samples called what they are at the threshold", true),
-    metric(
-        "balanced-accuracy",
-        "Balanced accuracy",
-        "mean of true positive and true negative rate at the threshold",
-        true,
-    ),
-    metric("f1", "F1", "2 TP / (2 TP + FP + FN) at the threshold", true),
-    metric("fpr", "FPR", "share of negative samples called positive at the threshold", false),
-    metric("fnr", "FNR", "share of positive samples called negative at the threshold", false),
-    metric(
-        "tpr-at-tnr",
-        "TPR at TNR",
-        "true positive rate where the true negative rate is that of the settings, interpolated",
-        true,
-    ),
-    metric("selection-rate", "Selection rate", "share of samples called positive at the threshold", true),
-];
-
-/// Places in [`CLASS_METRICS`].
-const ECE: usize = 4;
-const SLOPE: usize = 5;
-const INTERCEPT: usize = 6;
-const FPR: usize = 10;
-const FNR: usize = 11;
-const SELECTION: usize = 13;
+use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
 
 /// The result of [`evaluate_classes`] for one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::classification::CalibrationError;
 use crate::evaluation::evaluate_metric;
 use crate::{GroupId, seeds};
 use rand::RngExt as _;
