@@ -1,8 +1,11 @@
-//! Time of C^td, AUC^td and IBS, and of a whole evaluation with bootstrap replicates, at n = 2,000 and n = 20,000.
+//! Time of C^td, AUC^td and IBS, and of a whole evaluation with bootstrap replicates, at n = 2,000 and n = 20,000;
+//! all metrics of a binary class with two attributes at n = 400,000.
 //!
 //! `cargo bench -p fairtte-metrics`
 
 use divan::Bencher;
+use fairtte_metrics::classification::ClassPredictions;
+use fairtte_metrics::evaluation::{ClassSettings, evaluate_classes};
 use fairtte_metrics::rank::{AucTd, ConcordanceTd, PreparedAucTd, PreparedConcordanceTd, TiedPredictions};
 use fairtte_metrics::scores::PreparedBrier;
 use fairtte_metrics::{
@@ -92,4 +95,23 @@ fn everything_with_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
     let Cohort { outcomes, curves, censoring, times, subjects, sex } = cohort(n);
     let settings = EvaluationSettings { replicates: 100, times: Some(times), ..EvaluationSettings::default() };
     bencher.bench(|| evaluate(&subjects, &outcomes, &curves, &censoring, std::slice::from_ref(&sex), &settings));
+}
+
+/// Every metric of a class in the whole sample and in five groups of two attributes, with 1,000 replicates and the default 199
+/// exchanges of labels.
+#[divan::bench(sample_count = 1, sample_size = 1)]
+fn classes_400_000_with_1_000_replicates(bencher: Bencher<'_, '_>) {
+    const N: usize = 400_000;
+    let mut rng = seeds::stream(2, "benchmark", &[N as u64]);
+    let probability: Vec<f64> = (0..N).map(|_| 0.001 + 0.6 * rng.random::<f64>().powi(2)).collect();
+    let positive = probability.iter().map(|p| rng.random::<f64>() < *p).collect();
+    let predictions = ClassPredictions::new(probability, positive).expect("probabilities");
+    let subjects: Vec<SubjectId> = (0..N).map(|row| SubjectId::new(format!("{row:06}"))).collect();
+    let groups = [2_u32, 3].map(|levels| {
+        let names = (0..levels).map(|level| level.to_string()).collect();
+        let membership = (0..N).map(|_| Some(GroupId(rng.random_range(0..levels)))).collect();
+        Groups::new(format!("of {levels}"), names, membership).expect("levels")
+    });
+    let settings = EvaluationSettings::default();
+    bencher.bench_local(|| evaluate_classes(&predictions, &subjects, &groups, &ClassSettings::default(), &settings));
 }

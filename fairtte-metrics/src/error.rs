@@ -699,6 +699,25 @@ pub enum MetricError {
         /// Metrics that do not.
         expected: String,
     },
+    /// A metric of a binary class needs samples of both classes.
+    #[error("number of positive samples: {n_positive} of {n}, expected both classes")]
+    OneClass {
+        /// Positive samples.
+        n_positive: usize,
+        /// Samples.
+        n: usize,
+    },
+    /// A probability of 0 or 1 has no finite logit.
+    #[error("{n_certain} of {n} probabilities are 0 or 1, expected numbers between, which have a logit")]
+    NoLogit {
+        /// Probabilities of 0 or 1.
+        n_certain: usize,
+        /// Samples.
+        n: usize,
+    },
+    /// A calibration line has no finite maximum of the likelihood.
+    #[error("the probabilities of the classes do not overlap, so the calibration line has no finite slope")]
+    SeparatedClasses,
     /// The weights add up to so many samples that their pairs cannot be counted.
     #[error("the weights add up to {n} samples, expected fewer than 4294967296")]
     TooManySamples {

@@ -22,6 +22,7 @@
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
 //! [`competing`]: competing
+//! [`classification`]: classification
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
@@ -36,6 +37,7 @@
 pub mod bias;
 pub mod calibration;
 mod chi_square;
+pub mod classification;
 pub mod competing;
 mod curves;
 pub mod decision;

@@ -5,6 +5,7 @@ pub(crate) mod at_risk;
 pub(crate) mod calibration_curve;
 pub(crate) mod causes;
 pub(crate) mod chance;
+pub(crate) mod classes;
 pub(crate) mod cohorts;
 pub(crate) mod coverage;
 pub(crate) mod decisions;
@@ -12,6 +13,7 @@ pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
 pub(crate) mod groups_summary;
+pub(crate) mod horizon_classes;
 pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
@@ -32,11 +34,13 @@ pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use causes::evaluate_cause;
+pub use classes::{AttributeParity, CLASS_METRICS, ClassReport, ClassSettings, compare_classes, evaluate_classes};
 pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
 pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups};
+pub use horizon_classes::{HorizonReport, LeftOut, evaluate_at_horizon};
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, cause_metrics,
     known_metrics, register_metric, rows_metric,

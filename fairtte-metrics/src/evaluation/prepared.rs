@@ -49,7 +49,7 @@ fn short(time: f64) -> String {
 }
 
 /// A metric prepared for one slice, or why it is not defined there.
-type Prepared<'p> = Result<Box<dyn PreparedMetric + 'p>, MetricError>;
+pub(crate) type Prepared<'p> = Result<Box<dyn PreparedMetric + 'p>, MetricError>;
 
 impl<'a> Evaluated<'a> {
     /// Metrics by name, each with its description; `relabelled` says whether groups are relabelled as well.
@@ -103,7 +103,7 @@ impl<'a> Evaluated<'a> {
     }
 
     /// The metrics whose values for any weights of a slice's rows `prepare` makes.
-    fn of_prepared<'p>(
+    pub(crate) fn of_prepared<'p>(
         input: &Input<'_>,
         metrics: &'a [MetricDescription<'a>],
         prepare: impl Fn(&[usize]) -> Vec<Prepared<'p>>,

@@ -1,0 +1,131 @@
+use super::*;
+use crate::classification::CalibrationError;
+use crate::evaluation::evaluate_metric;
+use crate::{GroupId, seeds};
+use rand::RngExt as _;
+
+struct Cohort {
+    predictions: ClassPredictions,
+    subjects: Vec<SubjectId>,
+    groups: Vec<Groups>,
+}
+
+/// Group b is predicted less well; two samples per subject.
+fn cohort(n: usize, noise: f64) -> Cohort {
+    let mut rng = seeds::stream(3, "classes", &[n as u64]);
+    let (mut probability, mut positive) = (Vec::new(), Vec::new());
+    for row in 0..n {
+        let p = 0.1 + 0.8 * rng.random::<f64>();
+        positive.push(rng.random::<f64>() < p);
+        let own = if row / 2 % 2 == 0 { 0.0 } else { noise };
+        probability.push((1.0 - own) * p + own * rng.random::<f64>());
+    }
+    let of = |name: &str, step: usize| {
+        let membership = (0..n).map(|row| Some(GroupId(crate::ids::to_u32(row / step % 2)))).collect();
+        Groups::new(name, vec!["a".into(), "b".into()], membership).unwrap()
+    };
+    Cohort {
+        predictions: ClassPredictions::new(probability, positive).unwrap(),
+        subjects: (0..n).map(|row| SubjectId::new(format!("p{:06}", row / 2))).collect(),
+        groups: vec![of("site", 2), of("age", 4)],
+    }
+}
+
+fn settings() -> EvaluationSettings {
+    EvaluationSettings { replicates: 70, permutations: 19, ..EvaluationSettings::default() }
+}
+
+#[test]
+fn every_number_is_that_of_the_metric_recomputed_from_rows() {
+    let Cohort { predictions, subjects, groups } = cohort(300, 0.9);
+    let class = ClassSettings { threshold: 0.4, ..ClassSettings::default() };
+    let report = evaluate_classes(&predictions, &subjects, &groups, &class, &settings()).unwrap();
+    let outcomes = outcomes(&predictions).unwrap();
+    let recomputed = |place: usize, metric: &(dyn Fn(&ClassPredictions) -> Result<f64, MetricError> + Sync)| {
+        let of_rows = |rows: &[usize]| metric(&predictions.select(rows));
+        let expected =
+            evaluate_metric(CLASS_METRICS[place], of_rows, &subjects, &outcomes, &groups, &settings()).unwrap();
+        let found = &report.metrics[place];
+        let near = |a: Option<f64>, b: Option<f64>| a.zip(b).is_some_and(|(a, b)| (a - b).abs() < 1e-7);
+        let pairs = [
+            (&found.overall, &expected.overall),
+            (&found.attributes[0].gap, &expected.attributes[0].gap),
+            (&found.attributes[1].groups[1].estimate, &expected.attributes[1].groups[1].estimate),
+        ];
+        for (found, expected) in pairs {
+            assert!(near(found.value, expected.value), "{place}");
+            // Distances have intervals of another kind.
+            if place != ECE {
+                assert!(near(found.lower, expected.lower) && near(found.upper, expected.upper), "{place}");
+            }
+        }
+        let chance = |metric: &MetricReport| metric.attributes[0].gap_by_chance.as_ref().map(|gap| gap.upper);
+        assert!(near(chance(found), chance(&expected)), "{place}");
+    };
+    recomputed(0, &auc);
+    recomputed(1, &average_precision);
+    recomputed(2, &cross_entropy);
+    recomputed(ECE, &|p| expected_calibration_error(p, CalibrationError::default()));
+    recomputed(SLOPE, &|p| Ok(calibration_line(p)?.slope));
+    recomputed(INTERCEPT, &calibration_intercept);
+    recomputed(FNR, &|p| confusion(p, 0.4)?.false_negative_rate());
+    recomputed(12, &|p| tpr_at_tnr(p, 0.8, RocReading::Interpolated));
+    let kinds = [SLOPE, INTERCEPT].map(|place| report.metrics[place].target);
+    assert_eq!((kinds, report.metrics[SELECTION].no_best), ([Some(1.0), Some(0.0)], true));
+}
+
+#[test]
+fn criteria_come_from_the_gaps_of_the_groups() {
+    let Cohort { predictions, subjects, groups } = cohort(400, 0.9);
+    let of = |underdiagnosis| {
+        let class = ClassSettings { underdiagnosis, ..ClassSettings::default() };
+        evaluate_classes(&predictions, &subjects, &groups, &class, &settings()).unwrap()
+    };
+    let report = of(Underdiagnosis::MissedDisease);
+    let gap = |place: usize| report.metrics[place].attributes[0].gap.clone();
+    let parity = &report.parity[0];
+    let (negative, positive) = (1.0 - gap(FPR).value.unwrap(), 1.0 - gap(FNR).value.unwrap());
+    assert_eq!(parity.equal_opportunity_negative.value, Some(negative));
+    assert_eq!(parity.equal_opportunity_positive.lower, gap(FNR).upper.map(|upper| 1.0 - upper));
+    let odds = &parity.equalised_odds;
+    assert_eq!(odds.value, Some(0.5 * (negative + positive)));
+    assert!(odds.lower < odds.value && odds.upper >= odds.value);
+    assert_eq!(parity.demographic_parity_difference, gap(SELECTION));
+    assert_eq!(parity.underdiagnosis_difference, gap(FNR));
+    assert_eq!(of(Underdiagnosis::CalledNoFinding).parity[0].underdiagnosis_difference, gap(FPR));
+    let delong = report.delong.unwrap();
+    assert_eq!(Some(delong.auc), report.metrics[0].overall.value);
+}
+
+#[test]
+fn models_are_compared_with_the_same_draws() {
+    let (good, bad) = (cohort(300, 0.2), cohort(300, 0.9));
+    let bad =
+        ClassPredictions::new(bad.predictions.probability().to_vec(), good.predictions.positive().to_vec()).unwrap();
+    let compare = |second: &ClassPredictions| {
+        let models = [("good", &good.predictions), ("other", second)];
+        compare_classes(&models, &good.subjects, &good.groups, &ClassSettings::default(), &settings())
+    };
+    let found = compare(&bad).unwrap();
+    assert_eq!((found.pairs.len(), found.pairs[0].metric.as_str()), (N_CLASS_METRICS, "auc"));
+    let expected = auc(&good.predictions).unwrap() - auc(&bad).unwrap();
+    assert!((found.pairs[0].overall.value.unwrap() - expected).abs() < 1e-12);
+    let same = compare(&good.predictions).unwrap();
+    assert_eq!((same.pairs[0].overall.lower, same.pairs[0].overall.upper), (Some(0.0), Some(0.0)));
+    let flipped = good.predictions.positive().iter().map(|positive| !positive).collect();
+    let flipped = ClassPredictions::new(good.predictions.probability().to_vec(), flipped).unwrap();
+    assert!(matches!(compare(&flipped), Err(MetricError::InvalidSetting { .. })));
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let Cohort { predictions, subjects, groups } = cohort(40, 0.5);
+    let error = CalibrationError { n_bins: 0, ..CalibrationError::default() };
+    for class in [
+        ClassSettings { threshold: 1.5, ..ClassSettings::default() },
+        ClassSettings { tnr: 1.0, ..ClassSettings::default() },
+        ClassSettings { calibration_error: error, ..ClassSettings::default() },
+    ] {
+        assert!(evaluate_classes(&predictions, &subjects, &groups, &class, &settings()).is_err());
+    }
+}
