@@ -52,12 +52,13 @@ def numbers(value: Any, name: str) -> NDArray[np.float64]:
 def _to_double(found: Array, name: str) -> NDArray[np.float64]:
     if found.dtype.kind == "O":
         try:
-            return np.asarray(found, dtype=np.float64)
+            return np.ascontiguousarray(found, dtype=np.float64)
         except (TypeError, ValueError):
             raise MetricError(f"{name} has the type object, expected numbers") from None
     if found.dtype.kind not in "fiub":
         raise MetricError(f"{name} has the type {found.dtype}, expected numbers")
-    return np.asarray(found, dtype=np.float64)
+    # A field of a structured array lies between those of others.
+    return np.ascontiguousarray(found, dtype=np.float64)
 
 
 def flags(value: Any, name: str) -> NDArray[np.bool_]:
@@ -66,7 +67,7 @@ def flags(value: Any, name: str) -> NDArray[np.bool_]:
     if found.ndim != 1:
         raise MetricError(f"{name} has the shape {found.shape}, expected a vector")
     if found.dtype == np.bool_:
-        return found
+        return np.ascontiguousarray(found)
     as_numbers = _to_double(found, name)
     wrong = np.flatnonzero((as_numbers != 0) & (as_numbers != 1))
     if len(wrong):
@@ -79,7 +80,8 @@ def matrix(value: Any, name: str) -> Array:
     found = array(value, name)
     if found.ndim != 2:
         raise MetricError(f"{name} has the shape {found.shape}, expected a matrix")
-    if found.dtype in (np.float32, np.float64):
+    is_regular = found.flags.aligned and all(stride % found.itemsize == 0 for stride in found.strides)
+    if found.dtype in (np.float32, np.float64) and is_regular:
         return found
     return _to_double(found, name)
 

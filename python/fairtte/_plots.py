@@ -55,8 +55,9 @@ class Plots:
         ax = _axes(ax)
         ax.axline((0, 0), slope=1, color="0.7", linestyle="--")
         for curve in report.get("calibration", []):
-            points = [point for point in curve["points"] if point.get("observed") is not None]
-            ax.plot([p["predicted"] for p in points], [p["observed"] for p in points], "o-", label=self._group(curve))
+            (line,) = ax.plot(curve["predicted"], curve["observed"], label=self._group(curve))
+            bins = curve["bins"]
+            ax.plot([b["predicted"] for b in bins], [b["observed"] for b in bins], "o", color=line.get_color())
         ax.set_xlabel(f"predicted risk at {report.get('horizon')} {self._evaluation.time_unit}".rstrip())
         ax.set_ylabel("observed risk")
         ax.legend()
