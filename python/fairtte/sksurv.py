@@ -63,7 +63,8 @@ def _no_pairs(error: MetricError) -> MetricError:
 def concordance_index_censored(
     event_indicator: Any, event_time: Any, estimate: Any, tied_tol: float = 1e-8
 ) -> tuple[float, int, int, int, int]:
-    """Harrell's C: C, concordant, discordant, pairs tied in the estimate, pairs of events tied in time.
+    """Harrell's C: C, concordant, discordant, pairs tied in the estimate, pairs of an event and a
+    censoring at the same time.
 
     ``estimate`` is a risk: higher = the event is expected earlier.
 
@@ -83,16 +84,23 @@ def concordance_index_censored(
     if not event.any():
         raise MetricError("all samples of event_indicator are censored, expected an event")
     try:
-        return _fairtte.harrell(event, time, risk, not _exact(tied_tol))
+        found = _fairtte.harrell(event, time, risk, not _exact(tied_tol))
+        return (*found[:4], _tied_times(event, time))
     except MetricError as error:
         raise _no_pairs(error) from None
+
+
+def _tied_times(event: _Flags, time: _Numbers) -> int:
+    """Pairs of an event and a censoring at the same time."""
+    place = np.unique(time, return_inverse=True)[1]
+    return int(np.dot(np.bincount(place, event), np.bincount(place, ~event)))
 
 
 def concordance_index_ipcw(
     survival_train: Any, survival_test: Any, estimate: Any, tau: float | None = None, tied_tol: float = 1e-8
 ) -> tuple[float, int, int, int, int]:
-    """Uno's C with weights of the training sample: C, concordant, discordant, pairs tied in the estimate, pairs of events
-    tied in time. Only events before ``tau`` count.
+    """Uno's C with weights of the training sample: C, concordant, discordant, pairs tied in the estimate, pairs of an event
+    and a censoring at the same time. Only events before ``tau`` enter C; pairs are counted over all events.
 
     >>> import numpy as np
     >>> from fairtte.sksurv import concordance_index_ipcw
@@ -106,22 +114,18 @@ def concordance_index_ipcw(
     risk = _estimate(estimate, len(time))
     if _exact(tied_tol):
         raise MetricError("tied_tol is 0, expected 1e-8: weighted pairs have this tolerance")
-    tied = _tied_times(event, time, tau)
     try:
-        found = _fairtte.uno((train_time, train_event), event, time, risk, tau)
+        value = _fairtte.uno((train_time, train_event), event, time, risk, tau)[0]
+        # Pairs are counted whatever tau is, as scikit-survival does.
+        counts = _fairtte.harrell(event, time, risk, True)[1:4]
+        return (value, *counts, _tied_times(event, time))
     except MetricError as error:
         raise _no_pairs(error) from None
-    return (*found, tied)
-
-
-def _tied_times(event: _Flags, time: _Numbers, tau: float | None) -> int:
-    """Pairs of events at the same time."""
-    counted = time[event] if tau is None else time[event & (time < tau)]
-    counts = np.unique(counted, return_counts=True)[1]
-    return int((counts * (counts - 1) // 2).sum())
 
 
 def _times(times: Any, time: _Numbers) -> _Numbers:
+    if np.size(times) == 0:
+        raise MetricError("times is empty, expected at least one time")
     found = np.unique(_inputs.numbers(np.atleast_1d(_inputs.array(times, "times")), "times"))
     if not np.all(np.isfinite(found)):
         raise MetricError("times has a value that is not finite")

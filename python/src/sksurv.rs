@@ -2,7 +2,7 @@
 
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::rank::{
-    ConventionTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_of_risks, concordance_td_with,
+    AucConvention, ConventionTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_of_risks, concordance_td_with,
     harrell_concordance, uno_concordance,
 };
 use fairtte_metrics::scores::{BrierConvention, brier_score_by, integrated_brier_score_by, integrated_nbll, nbll};
@@ -88,6 +88,12 @@ pub(crate) fn cumulative_dynamic_auc(
     let (estimate, times) = (estimate.as_array().to_owned(), times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<(Vec<f64>, f64), MetricError> {
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
+        // scikit-survival weighs all events, also those after the last of the times.
+        for (time, event) in outcomes.time().iter().zip(outcomes.event()) {
+            if *event {
+                AucConvention::ScikitSurvival.case_weight(&censoring, *time)?;
+            }
+        }
         let values = auc_of_risks(&outcomes, estimate.view(), &censoring, &times)?;
         let survival = KaplanMeier::fit(&outcomes)?;
         let mean = values.drop_weighted_mean(&survival)?;
