@@ -3,6 +3,19 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "Evaluated",
+    "__version__",
+    "brier_score",
+    "cumulative_dynamic_auc",
+    "evaluate",
+    "harrell",
+    "metric_names",
+    "pycox",
+    "self_test",
+    "uno",
+]
+
 __version__: str
 
 _Numbers = NDArray[np.float64]

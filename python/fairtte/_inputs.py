@@ -72,7 +72,7 @@ def flags(value: Any, name: str) -> NDArray[np.bool_]:
     wrong = np.flatnonzero((as_numbers != 0) & (as_numbers != 1))
     if len(wrong):
         raise MetricError(f"{name}[{wrong[0]}] is {as_numbers[wrong[0]]}, expected 0 or 1, or False or True")
-    return as_numbers == 1
+    return np.asarray(as_numbers == 1, dtype=np.bool_)
 
 
 def matrix(value: Any, name: str) -> Array:

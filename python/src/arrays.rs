@@ -1,4 +1,4 @@
-//! From NumPy arrays to the types of the crates, each array copied once.
+//! From arrays of `NumPy` to the types of the crates, each array copied once.
 
 use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView2, Axis, Zip};

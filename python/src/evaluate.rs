@@ -161,9 +161,10 @@ pub(crate) fn evaluate(
         let report = fairtte_metrics::evaluate(subjects, outcomes, curves, censoring, groups, &running)?;
         let baseline = covariates.map(|(columns, of_train)| {
             let train = train.zip(of_train);
-            Baseline::new(input.in_memory(), columns, train, &running)
+            let found = Baseline::new(input.in_memory(), columns, train, &running);
+            found.map_err(|error| Failed::Other(error.to_string()))
         });
-        let baseline = baseline.transpose().map_err(|error| Failed::Other(error.to_string()))?;
+        let baseline = baseline.transpose()?;
         Ok(Evaluated { input: Arc::new(input), report, baseline, notes })
     })?;
     let evaluated = found.map_err(|error| match error {

@@ -1,6 +1,6 @@
 //! `fairtte._fairtte`: what the Python package `fairtte` computes in Rust.
 //!
-//! The functions take NumPy arrays of fixed types; the package makes these from whatever the caller has, and documents
+//! The functions take arrays of `NumPy` of fixed types; the package makes these from whatever the caller has, and documents
 //! the functions. Each call computes on a pool of threads that belongs to this process (`pool.rs`) without the GIL.
 
 mod arrays;

@@ -53,13 +53,12 @@ fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
             place = &node.next;
             continue;
         }
-        let node = match made.take() {
-            Some(node) => node,
-            None => {
-                let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|k| format!("fairtte-{k}"));
-                let pool = builder.build().map_err(|error| internal_error(&error.to_string()))?;
-                Box::new(Node { process, threads, pool, next: OnceLock::new() })
-            }
+        let node = if let Some(node) = made.take() {
+            node
+        } else {
+            let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|k| format!("fairtte-{k}"));
+            let pool = builder.build().map_err(|error| internal_error(&error.to_string()))?;
+            Box::new(Node { process, threads, pool, next: OnceLock::new() })
         };
         // Another thread may have put its pool here meanwhile; then the search goes on behind it.
         made = place.set(node).err();

@@ -1,4 +1,4 @@
-//! The metrics of scikit-survival, pycox and SurvivalEVAL, by the conventions of these packages.
+//! The metrics of scikit-survival and pycox, by the conventions of these packages.
 
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::rank::{

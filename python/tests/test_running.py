@@ -2,6 +2,8 @@
 
 import _thread
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 
@@ -58,6 +60,19 @@ def test_other_threads_run_meanwhile():
     assert turns > 10 and len(done) == 1 and time.monotonic() - begin < 5
 
 
+def test_ctrl_c_ends_an_evaluation_of_minutes():
+    rng = np.random.default_rng(0)
+    times = np.linspace(0, 3, 40)
+    hazard, time_ = np.exp(rng.normal(size=20_000)), rng.exponential(size=20_000)
+    threading.Timer(1.0, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, time_, np.ones(20_000, bool), replicates=1_000_000)
+    # The pool is free again: the abandoned computation has ended.
+    begin = time.monotonic()
+    assert c()[0] == 1.0
+    assert time.monotonic() - begin < 10
+
+
 def test_a_panic_is_an_error_that_says_where_to_report(capfd):
     with pytest.raises(fairtte.InternalError, match=r"asked to panic; please report this"):
         _fairtte.self_test(0.0, panics=True)
@@ -69,3 +84,9 @@ def test_the_number_of_threads_is_that_asked_for(monkeypatch):
     assert _fairtte.self_test(0.0) == 2
     with pytest.raises(fairtte.MetricError, match="threads is 0"):
         _fairtte.self_test(0.0, threads=0)
+
+
+def test_stubs_are_those_of_the_module():
+    pytest.importorskip("mypy")
+    found = subprocess.run([sys.executable, "-m", "mypy.stubtest", "fairtte._fairtte"], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
