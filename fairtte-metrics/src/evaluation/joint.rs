@@ -91,7 +91,7 @@ impl Slice {
         input: &Input<'_>,
         predictions: &Predictions<'_>,
     ) -> (Self, Result<PreparedAucTd, MetricError>, Result<PreparedBrier, MetricError>) {
-        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
         let (reading, censoring) = (input.settings.reading, predictions.censoring);
         let pairs = concordance_td(&outcomes, &curves, reading, TiedPredictions::Strict);
         let concordance = |ties| SliceValue {

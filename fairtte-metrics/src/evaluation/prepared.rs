@@ -63,7 +63,7 @@ impl<'a> Evaluated<'a> {
     ) -> Result<Self, MetricError> {
         let times = predictions.times.clone().map(<[f64]>::to_vec);
         let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
-            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
             let competing = input.competing_of(rows);
             let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
