@@ -70,4 +70,4 @@ what = sys.argv[1]
 before, begin = peak(), time.process_time()
 found = run(what, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
 seconds = time.process_time() - begin
-print(f"{what}: {seconds:.2f} CPU s, peak {peak() - before:.0f} MB above the {before:.0f} MB of the inputs; {found}")
+print(f"{what}: {seconds:.2f} CPU s, peak {peak() - before:.0f} MB above {before:.0f} MB before; {found}")
