@@ -94,7 +94,7 @@ pub(crate) fn cumulative_dynamic_auc(
                 AucConvention::ScikitSurvival.case_weight(&censoring, *time)?;
             }
         }
-        let values = auc_of_risks(&outcomes, estimate.view(), &censoring, &times)?;
+        let values = auc_of_risks(&outcomes, &estimate, &censoring, &times)?;
         let survival = KaplanMeier::fit(&outcomes)?;
         let mean = values.drop_weighted_mean(&survival)?;
         Ok((values.values.into_iter().collect::<Result<_, _>>()?, mean))

@@ -25,3 +25,35 @@ impl PartialEq for Stop {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::{
+        CensoringCurve, CensoringTies, EvaluationSettings, MetricError, Outcomes, SubjectId, SurvivalCurves, evaluate,
+    };
+
+    #[test]
+    fn a_flag_that_is_set_ends_the_replicates_and_nothing_before_them() {
+        let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true; 3]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.5, 0.1], [0.7, 0.6], [0.9, 0.8]]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::default()).unwrap();
+        let subjects = ["a", "b", "c"].map(SubjectId::from);
+        let run = |replicates: usize, is_set: bool, metric: &str| {
+            let stop = Stop::default();
+            if is_set {
+                stop.clone().set();
+            }
+            let settings =
+                EvaluationSettings { replicates, stop, metrics: vec![metric.to_owned()], ..EvaluationSettings::default() };
+            evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings.metrics_only()).map(drop)
+        };
+        for metric in ["c-td", "d-calibration"] {
+            assert_eq!(run(40, true, metric), Err(MetricError::Stopped));
+            assert_eq!(run(40, false, metric), Ok(()));
+            assert_eq!(run(0, true, metric), Ok(()));
+        }
+    }
+}

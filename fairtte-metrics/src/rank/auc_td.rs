@@ -18,7 +18,7 @@
 
 use crate::rank::auc_convention::AucConvention;
 use crate::rank::auc_walk::Walk;
-use ndarray::ArrayView2;
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::curves::{SurvivalCurves, check_grid};
@@ -187,7 +187,7 @@ pub fn auc_td_with(
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true; 3])?;
 /// let censoring = CensoringCurve::fit(&outcomes, CensoringTies::default())?;
 /// let risk = array![[3.0, 0.0], [1.0, 2.0], [2.0, 1.0]];
-/// let auc = auc_of_risks(&outcomes, risk.view(), &censoring, &[1.0, 2.0])?;
+/// let auc = auc_of_risks(&outcomes, &risk, &censoring, &[1.0, 2.0])?;
 /// // At 1 both controls have a lower risk than the case, at 2 one of two cases has a higher one than the control.
 /// assert_eq!(auc.values, [Ok(1.0), Ok(0.5)]);
 /// # Ok::<(), fairtte_metrics::MetricError>(())
@@ -198,7 +198,7 @@ pub fn auc_td_with(
 /// finite.
 pub fn auc_of_risks(
     outcomes: &Outcomes,
-    risk: ArrayView2<'_, f64>,
+    risk: &Array2<f64>,
     censoring: &CensoringCurve,
     times: &[f64],
 ) -> Result<AucTd, MetricError> {
