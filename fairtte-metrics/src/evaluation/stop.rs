@@ -46,8 +46,12 @@ mod tests {
             if is_set {
                 stop.clone().set();
             }
-            let settings =
-                EvaluationSettings { replicates, stop, metrics: vec![metric.to_owned()], ..EvaluationSettings::default() };
+            let settings = EvaluationSettings {
+                replicates,
+                stop,
+                metrics: vec![metric.to_owned()],
+                ..EvaluationSettings::default()
+            };
             evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings.metrics_only()).map(drop)
         };
         for metric in ["c-td", "d-calibration"] {
