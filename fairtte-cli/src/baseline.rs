@@ -9,11 +9,11 @@ use fairtte_classical::{ClassicalError, Covariates, CoxRegression, CoxTies, Cros
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, evaluate_models};
 use fairtte_metrics::scores::kaplan_meier_curves;
-use fairtte_metrics::{EvaluationSettings, MetricError, Outcomes, SurvivalCurves, evaluate};
+use fairtte_metrics::{EvaluationSettings, Outcomes, SurvivalCurves, evaluate};
 use serde::Serialize;
 
 use crate::CliError;
-use crate::scored::Scored;
+use crate::library::InMemory;
 
 pub(crate) use covariates::CovariateColumn;
 
@@ -73,7 +73,7 @@ impl Baseline {
     /// # Errors
     /// [`CliError`] if the evaluation fails; a Cox model that cannot be fitted is [`Baseline::undefined`].
     pub(crate) fn new(
-        scored: &Scored,
+        scored: InMemory<'_>,
         columns: &[CovariateColumn],
         train: Option<&Training>,
         settings: &EvaluationSettings,
@@ -128,13 +128,12 @@ pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
 }
 
 fn predict(
-    scored: &Scored,
+    scored: InMemory<'_>,
     columns: &[CovariateColumn],
     train: Option<&Training>,
     settings: &EvaluationSettings,
 ) -> Result<Predicted, ClassicalError> {
-    let (grid, n) = (scored.curves.grid(), scored.rows.len());
-    let evaluated = scored.cohort.outcomes(&scored.rows).map_err(|_| MetricError::NoSamples)?;
+    let (grid, n) = (scored.curves.grid(), scored.outcomes.n());
     if let Some(Training { outcomes, columns: of_train }) = train {
         let all = covariates::covariates(of_train, Some(columns))?;
         let rows: Vec<usize> = (0..all.n()).collect();
@@ -145,26 +144,24 @@ fn predict(
         return Ok(Predicted { curves: CrossFitted { curves, kaplan_meier }, cox });
     }
     let all: Covariates = covariates::covariates(columns, None)?;
-    let cox = CoxRegression::fit_with_levels_of(&all, &evaluated, &all, CoxTies::Efron)?;
-    let subjects = scored.cohort.subjects(&scored.rows);
-    let curves = cross_fitted_curves(&subjects, &evaluated, &all, grid, (N_FOLDS, settings.seed))?;
+    let cox = CoxRegression::fit_with_levels_of(&all, scored.outcomes, &all, CoxTies::Efron)?;
+    let curves = cross_fitted_curves(scored.subjects, scored.outcomes, &all, grid, (N_FOLDS, settings.seed))?;
     Ok(Predicted { curves, cox })
 }
 
 /// The reports of the model and its baselines, and the differences of the model from the Cox model.
 fn compare(
-    scored: &Scored,
+    scored: InMemory<'_>,
     found: &CrossFitted,
     cox: &str,
     settings: &EvaluationSettings,
 ) -> Result<ModelReports, CliError> {
     let settings = settings.metrics_only();
-    let models: [(&str, &SurvivalCurves); 2] = [(MODEL, &scored.curves), (cox, &found.curves)];
-    let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
-    let (censoring, groups) = (&scored.censoring, &scored.groups);
-    let mut reports = evaluate_models(&models, 1, &subjects, &outcomes, censoring, groups, &settings)?;
+    let models: [(&str, &SurvivalCurves); 2] = [(MODEL, scored.curves), (cox, &found.curves)];
+    let InMemory { subjects, outcomes, censoring, groups, .. } = scored;
+    let mut reports = evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)?;
     // Its differences would join the family of the p values that are adjusted.
-    let kaplan_meier = evaluate(&subjects, &outcomes, &found.kaplan_meier, censoring, groups, &settings)?;
+    let kaplan_meier = evaluate(subjects, outcomes, &found.kaplan_meier, censoring, groups, &settings)?;
     reports.models.push((KAPLAN_MEIER.to_owned(), kaplan_meier));
     Ok(reports)
 }

@@ -17,6 +17,7 @@ mod device;
 mod error;
 mod exit;
 mod interrupt;
+pub mod library;
 pub mod memory;
 mod merged;
 mod method_tests;

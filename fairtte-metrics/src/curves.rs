@@ -1,5 +1,7 @@
 //! Predicted survival curves of many samples on one time grid.
 
+use std::borrow::Cow;
+
 use ndarray::{Array2, Axis};
 
 use crate::MetricError;
@@ -88,6 +90,12 @@ impl SurvivalCurves {
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
         Self { grid: self.grid.clone(), survival: self.survival.select(Axis(0), index) }
+    }
+
+    /// The rows at `index`, copied unless they are all rows in their order.
+    pub(crate) fn rows(&self, index: &[usize]) -> Cow<'_, Self> {
+        let is_all = index.len() == self.n() && index.iter().enumerate().all(|(place, row)| place == *row);
+        if is_all { Cow::Borrowed(self) } else { Cow::Owned(self.select(index)) }
     }
 
     /// S of sample `row` at time `t`.
@@ -227,6 +235,15 @@ mod tests {
             assert_eq!(curves.at(0, t, Reading::Refined { factor: 1 }), curves.at(0, t, Reading::Step));
             let fine = curves.at(0, t, Reading::Refined { factor: 1_000_000 });
             assert_abs_diff_eq!(fine, curves.at(0, t, Reading::Linear), epsilon = 1e-6);
+        }
+    }
+
+    #[test]
+    fn only_all_rows_in_their_order_are_borrowed() {
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.9], [0.5]]).unwrap();
+        assert!(matches!(curves.rows(&[0, 1]), Cow::Borrowed(_)));
+        for rows in [&[1, 0][..], &[0], &[0, 1, 1]] {
+            assert!(matches!(curves.rows(rows), Cow::Owned(found) if found == curves.select(rows)));
         }
     }
 

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::MetricError;
+use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluate::METRICS;
 use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
@@ -35,7 +36,7 @@ impl Evaluated<'_> {
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };
-        let values = |draws: Draws<'_>| values(&sorted, draws);
+        let values = |draws: Draws<'_>| values(&sorted, draws, &settings.stop);
         let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), N_METRICS, values)?;
         let by_chance = if relabelled {
             // Relabelled groups are drawn from the whole sample, and the samples of a subject may be in several.
@@ -44,7 +45,7 @@ impl Evaluated<'_> {
             let auc = sorted.auc.map(|auc| auc.regrouped(&[], &every_row_a_unit));
             let sorted = Sorted { auc, cells, ..sorted };
             let of_weights = |relabelling: &Relabelling| {
-                let found = self::values(&sorted, Draws::Relabelled(relabelling))?.values;
+                let found = self::values(&sorted, Draws::Relabelled(relabelling), &settings.stop)?.values;
                 Ok(found.into_iter().map(|slices| slices[0].to_vec()).collect())
             };
             RelabelledValues::of_attributes(input, of_weights)?
@@ -58,8 +59,8 @@ impl Evaluated<'_> {
 }
 
 /// The metrics for all weights of `draws`; an IBS above 1 is none.
-fn values(sorted: &Sorted<'_>, draws: Draws<'_>) -> Result<Values<replicates::Values>, MetricError> {
-    let found = sorted.values(draws.n(), |first, out| draws.weights_block(first, out))?;
+fn values(sorted: &Sorted<'_>, draws: Draws<'_>, stop: &Stop) -> Result<Values<replicates::Values>, MetricError> {
+    let found = sorted.values(draws.n(), |first, out| draws.weights_block(first, out, stop))?;
     let n_partial = found.n_partial_auc.into_iter().map(|n_partial_auc| {
         // Only the AUC is averaged over the times that define it.
         let mut n_partial = vec![0; N_METRICS];
@@ -90,7 +91,7 @@ impl Slice {
         input: &Input<'_>,
         predictions: &Predictions<'_>,
     ) -> (Self, Result<PreparedAucTd, MetricError>, Result<PreparedBrier, MetricError>) {
-        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
         let (reading, censoring) = (input.settings.reading, predictions.censoring);
         let pairs = concordance_td(&outcomes, &curves, reading, TiedPredictions::Strict);
         let concordance = |ties| SliceValue {

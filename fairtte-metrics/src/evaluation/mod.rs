@@ -27,6 +27,7 @@ mod risk_tertiles;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
 pub(crate) mod simultaneous;
+pub(crate) mod stop;
 pub(crate) mod summary;
 pub(crate) mod time_window;
 
@@ -58,5 +59,6 @@ pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
 };
 pub use settings::EvaluationSettings;
+pub use stop::Stop;
 pub use summary::FEW_FOR_INTERVALS;
 pub use time_window::TimeWindow;

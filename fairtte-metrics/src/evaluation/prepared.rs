@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::evaluation::Stop;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
@@ -62,7 +63,7 @@ impl<'a> Evaluated<'a> {
     ) -> Result<Self, MetricError> {
         let times = predictions.times.clone().map(<[f64]>::to_vec);
         let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
-            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
             let competing = input.competing_of(rows);
             let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
@@ -121,11 +122,13 @@ impl<'a> Evaluated<'a> {
             PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)
         });
         let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
-        let values = |draws: Draws<'_>| values(&slices, metrics.len(), draws);
+        let values = |draws: Draws<'_>| values(&slices, metrics.len(), draws, &input.settings.stop);
         let resampled = Resampled::new(input, &bootstrap, slices.len(), metrics.len(), values)?;
         let by_chance = if relabelled {
             let of_weights = |relabelling: &Relabelling| {
-                let found = self::values(&slices[..1], metrics.len(), Draws::Relabelled(relabelling))?.values;
+                let found =
+                    self::values(&slices[..1], metrics.len(), Draws::Relabelled(relabelling), &input.settings.stop)?
+                        .values;
                 Ok(found.into_iter().flatten().collect())
             };
             RelabelledValues::of_attributes(input, of_weights)?
@@ -145,12 +148,13 @@ fn values(
     slices: &[PreparedSlice<'_>],
     n_metrics: usize,
     draws: Draws<'_>,
+    stop: &Stop,
 ) -> Result<Values<Vec<Option<f64>>>, MetricError> {
     let n_rows = slices[0].rows.len();
     let of_block = |block: usize| -> Result<Vec<Vec<Vec<Option<f64>>>>, MetricError> {
         let first = block * LANES;
         let mut weights: Vec<LaneWeights> = vec![[0; LANES]; n_rows];
-        draws.weights_block(first, weights.as_flattened_mut())?;
+        draws.weights_block(first, weights.as_flattened_mut(), stop)?;
         let n_draws = LANES.min(draws.n() - first);
         let by_slice: Vec<Vec<Vec<Option<f64>>>> = slices.iter().map(|slice| slice.values(&weights, n_draws)).collect();
         let of_draw = |draw: usize| by_slice.iter().map(|of_slice| of_slice[draw].clone()).collect();

@@ -1,5 +1,6 @@
 //! The values of metrics in bootstrap replicates and leave-out samples, and where their sample weights come from.
 
+use crate::evaluation::Stop;
 use crate::evaluation::chance::Relabelling;
 use crate::evaluation::evaluated::Input;
 use crate::resampling::replicates::LANES;
@@ -26,7 +27,11 @@ impl Draws<'_> {
         }
     }
 
-    pub(crate) fn weights_block(self, first: usize, out: &mut [u16]) -> Result<(), MetricError> {
+    /// The weights of a block; an error once `stop` is set.
+    pub(crate) fn weights_block(self, first: usize, out: &mut [u16], stop: &Stop) -> Result<(), MetricError> {
+        if stop.is_set() {
+            return Err(MetricError::Stopped);
+        }
         match self {
             Self::Bootstrap(bootstrap) => bootstrap.weights_block(first, LANES, out),
             Self::Jackknife(jackknife) => jackknife.weights_block(first, LANES, out),

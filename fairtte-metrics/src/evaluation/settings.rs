@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
+use crate::evaluation::Stop;
 use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
@@ -79,6 +80,9 @@ pub struct EvaluationSettings {
     /// [`sensitivity`](crate::sensitivity::sensitivity) beside the evaluation. Default: not analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<SensitivitySettings>,
+    /// Ends the evaluation from another thread; in no file.
+    #[serde(skip)]
+    pub stop: Stop,
 }
 
 impl Default for EvaluationSettings {
@@ -104,6 +108,7 @@ impl Default for EvaluationSettings {
             reference: BTreeMap::new(),
             times: None,
             sensitivity: None,
+            stop: Stop::default(),
         }
     }
 }

@@ -18,6 +18,7 @@
 
 use crate::rank::auc_convention::AucConvention;
 use crate::rank::auc_walk::Walk;
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::curves::{SurvivalCurves, check_grid};
@@ -175,6 +176,57 @@ pub fn auc_td_with(
     AucTd::prepare_with(outcomes, curves, censoring, reading, times, convention)?.weighted(&vec![1; outcomes.n()])
 }
 
+/// AUC of risks at every one of `times`, as [`auc_td`] of curves: `risk` is `[n, k]` with one column per time, or `[n, 1]` for
+/// one risk at all times; higher = the event is expected earlier.
+///
+/// ```
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes};
+/// use fairtte_metrics::rank::auc_of_risks;
+/// use ndarray::array;
+///
+/// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true; 3])?;
+/// let censoring = CensoringCurve::fit(&outcomes, CensoringTies::default())?;
+/// let risk = array![[3.0, 0.0], [1.0, 2.0], [2.0, 1.0]];
+/// let auc = auc_of_risks(&outcomes, &risk, &censoring, &[1.0, 2.0])?;
+/// // At 1 both controls have a lower risk than the case, at 2 one of two cases has a higher one than the control.
+/// assert_eq!(auc.values, [Ok(1.0), Ok(0.5)]);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// As [`auc_td`], [`MetricError::GridMismatch`] if the columns do not fit, [`MetricError::InvalidRisk`] for a risk that is not
+/// finite.
+pub fn auc_of_risks(
+    outcomes: &Outcomes,
+    risk: &Array2<f64>,
+    censoring: &CensoringCurve,
+    times: &[f64],
+) -> Result<AucTd, MetricError> {
+    check_grid(times)?;
+    if risk.nrows() != outcomes.n() {
+        let (found, expected) = (risk.nrows(), outcomes.n());
+        return Err(MetricError::LengthMismatch { what: "risk scores", found, expected });
+    }
+    if risk.ncols() != 1 && risk.ncols() != times.len() {
+        return Err(MetricError::GridMismatch { columns: risk.ncols(), n_times: times.len() });
+    }
+    if let Some(((row, _), risk)) = risk.indexed_iter().find(|(_, risk)| !risk.is_finite()) {
+        return Err(MetricError::InvalidRisk { row, risk: *risk });
+    }
+    let column = |place: usize| if risk.ncols() == 1 { risk.column(0) } else { risk.column(place) };
+    let middle: Vec<f64> = column(times.len() / 2).iter().map(|risk| -risk).collect();
+    let read = |order: &[u32], first: usize, times: &[f64]| {
+        let of_time = |place: usize| {
+            let column = column(first + place);
+            order.iter().map(move |&row| -column[row as usize]).collect::<Vec<_>>()
+        };
+        (0..times.len()).flat_map(of_time).collect()
+    };
+    let convention = AucConvention::ScikitSurvival;
+    let prepared = PreparedAucTd::of_predictions(outcomes, &middle, read, censoring, times, convention);
+    prepared.weighted(&vec![1; outcomes.n()])
+}
+
 /// AUC(t) sorted and ready for any number of weight vectors.
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
@@ -212,6 +264,23 @@ impl PreparedAucTd {
         convention: AucConvention,
     ) -> Self {
         let middle = curves.all_at(times[times.len() / 2], reading);
+        let read = |order: &[u32], _first: usize, times: &[f64]| {
+            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
+            curves.read_block(order, &positions, reading)
+        };
+        Self::of_predictions(outcomes, &middle, read, censoring, times, convention)
+    }
+
+    /// `middle` is a prediction of every sample, lower = at higher risk, by which all are sorted; `read` gives the predictions
+    /// of the samples in an order at some of the times, of which the first has this place: `[times, samples]`.
+    fn of_predictions(
+        outcomes: &Outcomes,
+        middle: &[f64],
+        read: impl Fn(&[u32], usize, &[f64]) -> Vec<f64> + Sync,
+        censoring: &CensoringCurve,
+        times: &[f64],
+        convention: AucConvention,
+    ) -> Self {
         let mut order: Vec<u32> = (0..outcomes.n()).map(to_u32).collect();
         order.sort_unstable_by(|&a, &b| middle[b as usize].total_cmp(&middle[a as usize]).then(a.cmp(&b)));
         let samples: Vec<(f64, bool)> =
@@ -223,9 +292,8 @@ impl PreparedAucTd {
             without_weight.extend(weight.err().map(|reason| EventWithoutWeight { place, time, reason }));
         }
         without_weight.sort_by(|a: &EventWithoutWeight, b| a.time.total_cmp(&b.time));
-        let walks_at = |times: &[f64]| -> Vec<Walk> {
-            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
-            let predictions = curves.read_block(&order, &positions, reading);
+        let walks_at = |(number, times): (usize, &[f64])| -> Vec<Walk> {
+            let predictions = read(&order, number * TIMES_READ_TOGETHER, times);
             let walk = |(k, &t): (usize, &f64)| {
                 let role = |&(time, event): &(f64, bool)| {
                     if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
@@ -235,7 +303,7 @@ impl PreparedAucTd {
             };
             times.iter().enumerate().map(walk).collect()
         };
-        let walks = times.par_chunks(TIMES_READ_TOGETHER).flat_map_iter(walks_at).collect();
+        let walks = times.par_chunks(TIMES_READ_TOGETHER).enumerate().flat_map_iter(walks_at).collect();
         Self { times: times.to_vec(), case_weights, without_weight, walks, order }
     }
 

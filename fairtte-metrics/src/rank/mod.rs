@@ -16,7 +16,7 @@ pub(crate) mod tied_pairs;
 pub(crate) mod uno;
 
 pub use auc_convention::AucConvention;
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_of_risks, auc_td, auc_td_with};
 pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use concordance_td_variants::{ConcordanceTdSums, concordance_td_ipcw, concordance_td_with};

@@ -1,6 +1,6 @@
 //! Whole evaluations, groups and what compares them, and the choice of a run.
 
-use fairtte_metrics::evaluation::{RiskOfCurve, built_in_metrics};
+use fairtte_metrics::evaluation::{RiskOfCurve, Stop, built_in_metrics};
 use fairtte_metrics::fairness::{Comparison, EquityScaling, PerGroup};
 use fairtte_metrics::rank::{TiedPredictions, concordance_td};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
@@ -76,6 +76,7 @@ fn hostile_metrics(input: &mut Input<'_>) -> Vec<String> {
 fn settings(input: &mut Input<'_>) -> EvaluationSettings {
     EvaluationSettings {
         sensitivity: None,
+        stop: Stop::default(),
         permutations: input.pick(&[0, 1, 3, usize::MAX]),
         over_time: input.pick(&[0, 1, 2, 5, usize::MAX]),
         replicates: input.pick(&[0, 1, 2, 3, 17, 2, 3, usize::MAX]),

@@ -9,6 +9,7 @@ use fairtte_metrics::{EvaluationSettings, Groups, Outcomes};
 
 use crate::CliError;
 use crate::baseline::{Baseline, CovariateColumn, Training};
+use crate::library::InMemory;
 use crate::scored::Scored;
 
 /// The covariates that were asked for, each once.
@@ -61,7 +62,7 @@ pub(super) fn of_table(
             names.join(", ")
         ));
     }
-    refused(Baseline::new(scored, covariates, training.as_ref(), settings)?).map(Some)
+    refused(of_scored(scored, covariates, training.as_ref(), settings)?).map(Some)
 }
 
 /// The baseline of a cohort, fitted on its training part if there is a split: of the covariates that were asked for, or, if
@@ -102,8 +103,20 @@ pub(super) fn of_cohorts(
         Ok(Training { outcomes: cohort.outcomes(rows)?, columns: columns(&names, (cohort, groups), rows) })
     });
     let training = training.transpose()?;
-    let found = Baseline::new(scored, &columns(&names, (cohort, groups), &scored.rows), training.as_ref(), settings)?;
+    let found = of_scored(scored, &columns(&names, (cohort, groups), &scored.rows), training.as_ref(), settings)?;
     if asked.is_empty() { Ok(Some(found)) } else { refused(found).map(Some) }
+}
+
+fn of_scored(
+    scored: &Scored,
+    columns: &[CovariateColumn],
+    train: Option<&Training>,
+    settings: &EvaluationSettings,
+) -> Result<Baseline, CliError> {
+    let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
+    let (curves, censoring, groups) = (&scored.curves, &scored.censoring, &scored.groups);
+    let input = InMemory { subjects: &subjects, outcomes: &outcomes, curves, censoring, groups };
+    Baseline::new(input, columns, train, settings)
 }
 
 /// The names of the attributes, then of the groups that are none.

@@ -1,0 +1,106 @@
+//! The evaluation of predictions in memory: baselines beside a model, and the page and the JSON of `evaluate`, for programs
+//! that hold curves and outcomes themselves.
+
+use fairtte_metrics::evaluation::Coverage;
+use fairtte_metrics::{
+    CensoringCurve, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
+};
+use serde::Serialize;
+
+use crate::CliError;
+use crate::baseline::{self, CovariateColumn};
+use crate::report::{Page, render_page};
+use crate::scored::Scored;
+
+/// What is evaluated; row `i` of every part is the same sample.
+#[derive(Clone, Copy, Debug)]
+pub struct InMemory<'a> {
+    /// Subject of every sample.
+    pub subjects: &'a [SubjectId],
+    /// Observed times and events.
+    pub outcomes: &'a Outcomes,
+    /// Predicted curves.
+    pub curves: &'a SurvivalCurves,
+    /// The censoring curve.
+    pub censoring: &'a CensoringCurve,
+    /// Sensitive attributes.
+    pub groups: &'a [Groups],
+}
+
+/// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
+/// levels.
+pub type Columns = Vec<(String, Vec<Option<String>>)>;
+
+/// A Cox model of covariates and the Kaplan-Meier curve beside the model that is evaluated.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Baseline(baseline::Baseline);
+
+impl Baseline {
+    /// The baselines of the samples, fitted on `train` if it is given, and otherwise on the other folds of the samples. A Cox
+    /// model that cannot be fitted is part of the result, with its reason.
+    ///
+    /// # Errors
+    /// Those of [`evaluate_models`](fairtte_metrics::evaluation::evaluate_models).
+    pub fn new(
+        input: InMemory<'_>,
+        columns: Columns,
+        train: Option<(Outcomes, Columns)>,
+        settings: &EvaluationSettings,
+    ) -> Result<Self, CliError> {
+        let train = train.map(|(outcomes, columns)| baseline::Training { outcomes, columns: named(columns) });
+        Ok(Self(baseline::Baseline::new(input, &named(columns), train.as_ref(), settings)?))
+    }
+}
+
+fn named(columns: Columns) -> Vec<CovariateColumn> {
+    columns.into_iter().map(|(name, values)| CovariateColumn { name, values }).collect()
+}
+
+/// The text around the numbers of a page.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Heading.
+    pub title: String,
+    /// Unit of all times; may be empty.
+    pub time_unit: String,
+    /// The sample that the censoring curve was fitted on.
+    pub censoring: String,
+    /// Name and value of what a reader should know of the model.
+    pub facts: Vec<(String, String)>,
+    /// Remarks, one paragraph each.
+    pub notes: Vec<String>,
+}
+
+/// Checks that curves and outcomes are in the same unit of time, and says which samples the curves do not cover.
+///
+/// # Errors
+/// [`MetricError::TimesDisagree`] with the factor that would make the times agree.
+pub fn coverage_notes(input: InMemory<'_>, settings: &EvaluationSettings) -> Result<Vec<String>, MetricError> {
+    fairtte_metrics::evaluation::check_units(input.outcomes, input.curves, settings.reading)?;
+    Ok(Coverage::of(input.outcomes, input.curves, settings.reading).sentences(settings.reading))
+}
+
+/// The page that `fairtte evaluate` writes: one HTML file that needs no other.
+///
+/// # Errors
+/// [`CliError`] if a figure cannot be drawn, which no input should cause.
+pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline>) -> Result<String, CliError> {
+    let warnings = Scored::with_ranking(report, "evaluated sample", Vec::new());
+    Ok(render_page(&Page {
+        title: &about.title,
+        subtitle: "",
+        facts: &about.facts,
+        evaluation: report,
+        baseline: baseline.map(|baseline| &baseline.0),
+        sensitivity: None,
+        bias: None,
+        time_unit: &about.time_unit,
+        censoring: &about.censoring,
+        epochs: &[],
+        monitor: "",
+        flow: &[],
+        warnings: &warnings,
+        notes: &about.notes,
+    })?)
+}

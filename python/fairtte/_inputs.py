@@ -1,0 +1,215 @@
+"""From what callers have (NumPy, pandas, polars, torch, scikit-survival) to arrays of fixed types.
+
+Nothing here imports pandas, polars or torch: their objects are known by the module of their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import MetricError
+
+Array = NDArray[Any]
+
+
+def library(value: object) -> str:
+    """The package that the type of a value comes from, for example ``"pandas"``."""
+    return type(value).__module__.partition(".")[0]
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame of pandas or polars."""
+    return library(value) in ("pandas", "polars") and type(value).__name__ == "DataFrame"
+
+
+def array(value: Any, name: str) -> Array:
+    """A NumPy array of a value, without a copy where its memory allows it; tensors of torch come from their device."""
+    if library(value) == "torch":
+        value = value.detach().cpu().numpy()
+    elif library(value) in ("pandas", "polars"):
+        value = value.to_numpy()
+    try:
+        found = np.asarray(value)
+    except ValueError as error:
+        raise MetricError(f"{name} is no array: {error}") from None
+    if isinstance(value, np.ma.MaskedArray):
+        raise MetricError(f"{name} is a masked array, expected one without missing values")
+    return found
+
+
+def numbers(value: Any, name: str) -> NDArray[np.float64]:
+    """A vector of numbers in double precision."""
+    found = array(value, name)
+    if found.ndim != 1:
+        raise MetricError(f"{name} has the shape {found.shape}, expected a vector")
+    return _to_double(found, name)
+
+
+def _to_double(found: Array, name: str) -> NDArray[np.float64]:
+    if found.dtype.kind == "O":
+        try:
+            return np.ascontiguousarray(found, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MetricError(f"{name} has the type object, expected numbers") from None
+    if found.dtype.kind not in "fiub":
+        raise MetricError(f"{name} has the type {found.dtype}, expected numbers")
+    # A field of a structured array lies between those of others.
+    return np.ascontiguousarray(found, dtype=np.float64)
+
+
+def flags(value: Any, name: str) -> NDArray[np.bool_]:
+    """A vector of event indicators: booleans, or numbers that are 0 or 1."""
+    found = array(value, name)
+    if found.ndim != 1:
+        raise MetricError(f"{name} has the shape {found.shape}, expected a vector")
+    if found.dtype == np.bool_:
+        return np.ascontiguousarray(found)
+    as_numbers = _to_double(found, name)
+    wrong = np.flatnonzero((as_numbers != 0) & (as_numbers != 1))
+    if len(wrong):
+        raise MetricError(f"{name}[{wrong[0]}] is {as_numbers[wrong[0]]}, expected 0 or 1, or False or True")
+    return np.asarray(as_numbers == 1, dtype=np.bool_)
+
+
+def matrix(value: Any, name: str) -> Array:
+    """A matrix of float32 or float64, C or Fortran order, not copied if it is one."""
+    found = array(value, name)
+    if found.ndim != 2:
+        raise MetricError(f"{name} has the shape {found.shape}, expected a matrix")
+    is_regular = found.flags.aligned and all(stride % found.itemsize == 0 for stride in found.strides)
+    if found.dtype in (np.float32, np.float64) and is_regular:
+        return found
+    return _to_double(found, name)
+
+
+def survival_and_times(survival: Any, times: Any) -> tuple[Array, NDArray[np.float64]]:
+    """The curves ``[n, k]`` and their times ``[k]``; without ``times``, a pandas frame has them as its index and one sample
+    per column, as pycox makes it."""
+    if times is None:
+        if library(survival) != "pandas" or not is_frame(survival):
+            raise MetricError("times is None, expected one time for each column of survival")
+        return matrix(survival, "survival").T, numbers(survival.index, "survival.index")
+    return matrix(survival, "survival"), numbers(times, "times")
+
+
+def outcomes(time: Any, event: Any, name: str = "time") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Times and events; without ``event``, ``time`` is a structured array of scikit-survival's ``Surv``."""
+    if event is None:
+        found = array(time, name)
+        fields = found.dtype.names
+        if fields is None or len(fields) != 2:
+            raise MetricError(f"event is None and {name} is no structured array of an event and a time")
+        return numbers(found[fields[1]], f"{name}[{fields[1]!r}]"), flags(found[fields[0]], f"{name}[{fields[0]!r}]")
+    return numbers(time, name), flags(event, "event" if name == "time" else f"event of {name}")
+
+
+def columns(value: Any, name: str) -> dict[str, Any]:
+    """Named columns of a data frame, a mapping, a sequence of pairs, or a single named column."""
+    if value is None:
+        return {}
+    if is_frame(value):
+        return {str(column): value[column] for column in value.columns}
+    if isinstance(value, Mapping):
+        return {str(column): value[column] for column in value}
+    if library(value) in ("pandas", "polars") and getattr(value, "name", None):
+        return {str(value.name): value}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if all(isinstance(item, tuple) and len(item) == 2 for item in value):
+            return {str(column): values for column, values in value}
+        if all(library(item) in ("pandas", "polars") and getattr(item, "name", None) for item in value):
+            return {str(item.name): item for item in value}
+    raise MetricError(f"{name} is a {type(value).__name__}, expected a data frame, a dict or a list of named columns")
+
+
+def values_of(column: Any, name: str) -> list[Any]:
+    """The values of a column as Python objects, ``None`` where one is missing."""
+    if library(column) == "torch":
+        column = column.detach().cpu().numpy()
+    if library(column) == "polars":
+        values = column.to_list()
+    else:
+        values = list(np.asarray(column, dtype=object))
+    if any(isinstance(value, np.ndarray | list) for value in values[:1]):
+        raise MetricError(f"{name} has more than one dimension, expected a column")
+    return [None if _is_missing(value) else value for value in values]
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, pandas' NaT and NA are the values that do not equal themselves.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return bool(value != value)
+
+
+def text(value: Any) -> str:
+    """A level as text; 1.0 is written as 1."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple[list[str], NDArray[np.int64]]:
+    """The levels of an attribute and the level of every sample, -1 where it is missing. Numbers are cut at ``cuts``: the
+    level ``"<= 60"`` has the value 60."""
+    values = values_of(column, name)
+    if cuts is not None:
+        points = numbers(np.atleast_1d(np.asarray(cuts)), f'cuts["{name}"]')
+        if len(points) == 0 or np.any(np.diff(points) <= 0) or not np.all(np.isfinite(points)):
+            raise MetricError(f'cuts["{name}"] is {list(points)}, expected finite numbers in increasing order')
+        shown = [text(point) for point in points]
+        between = [f"{low} to {high}" for low, high in zip(shown, shown[1:], strict=False)]
+        names = [f"<= {shown[0]}", *between, f"> {shown[-1]}"]
+        try:
+            known = np.array([np.nan if value is None else float(value) for value in values])
+        except (TypeError, ValueError):
+            raise MetricError(f'groups["{name}"] has a value that is no number, which cuts["{name}"] needs') from None
+        codes = np.searchsorted(points, known, side="left").astype(np.int64)
+        codes[np.isnan(known)] = -1
+        return names, codes
+    categories = getattr(getattr(column, "cat", None), "categories", None) if library(column) == "pandas" else None
+    if categories is not None:
+        ordered = [value for value in categories]
+    else:
+        distinct = set(values) - {None}
+        try:
+            ordered = sorted(distinct)
+        except TypeError:
+            ordered = sorted(distinct, key=str)
+    names = [text(value) for value in ordered]
+    if len(set(names)) != len(names):
+        raise MetricError(f'groups["{name}"] has two values that are written alike, expected distinct levels')
+    if len(names) > 1000:
+        raise MetricError(f'groups["{name}"] has {len(names)} levels, expected at most 1000; cut numbers with cuts')
+    place = {value: code for code, value in enumerate(ordered)}
+    codes = np.array([-1 if value is None else place[value] for value in values], dtype=np.int64)
+    return names, codes
+
+
+def frame_library(*values: Any) -> str:
+    """``"polars"`` if any of the arguments is one of polars, otherwise ``"pandas"``."""
+    for value in values:
+        parts = list(value.values()) if isinstance(value, Mapping) else [value]
+        if any(library(part) == "polars" for part in parts):
+            return "polars"
+    return "pandas"
+
+
+def to_frame(rows: dict[str, list[Any]], kind: str) -> Any:
+    """A data frame of columns, of pandas or polars; without either, a dict of NumPy arrays."""
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(rows, strict=False, infer_schema_length=None)
+    try:
+        import pandas
+    except ImportError:
+        try:
+            import polars
+        except ImportError:
+            return {name: np.array(values, dtype=object) for name, values in rows.items()}
+        return polars.DataFrame(rows, strict=False, infer_schema_length=None)
+    return pandas.DataFrame(rows)

@@ -1,0 +1,409 @@
+"""The evaluation of one model: metrics, groups, gaps, intervals, and their report."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _fairtte, _inputs
+from ._errors import MetricError
+
+
+def evaluate(
+    survival: Any,
+    times: Any = None,
+    time: Any = None,
+    event: Any = None,
+    *,
+    groups: Any = None,
+    cuts: Mapping[str, Sequence[float]] | None = None,
+    subject: Any = None,
+    train: tuple[Any, Any] | Any = None,
+    metrics: Sequence[str] | None = None,
+    baseline: Any = None,
+    baseline_train: Any = None,
+    replicates: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    intersections: bool = False,
+    horizon: float | None = None,
+    eval_times: Any = None,
+    name: str = "model",
+    time_unit: str = "",
+    threads: int | None = None,
+    **settings: Any,
+) -> Evaluation:
+    """Evaluates predicted survival curves against observed outcomes, overall and in groups.
+
+    Parameters
+    ----------
+    survival : array [n, k] of float32 or float64
+        Probability that sample i is free of the event at ``times[j]``, in [0, 1], never rising along a row. A NumPy array
+        in any order, a tensor, a data frame with one row per sample, or, without ``times``, a pandas frame with the times
+        as index and one column per sample (pycox). It is copied once.
+    times : array [k]
+        Times of the columns, increasing, in the unit of ``time``.
+    time, event : array [n]
+        Observed time (>= 0) and whether the event was observed then (booleans, or 0 and 1). Without ``event``, ``time`` is a
+        structured array of scikit-survival's ``Surv``.
+    groups : data frame, dict or list of named columns
+        One sensitive attribute per column; a missing value (None, NaN) belongs to no group.
+    cuts : dict
+        Where numeric attributes are cut: ``{"age": [60]}`` gives ``<= 60`` and ``> 60``.
+    subject : array [n]
+        The person of every sample, which the bootstrap draws as a whole. Default: every sample is another person.
+    train : (time, event), or a ``Surv`` array
+        Outcomes of the training sample, on which the censoring curve is fitted. Default: the evaluated sample.
+    metrics : list of str
+        Names as :func:`fairtte.metric_names` lists them. Default: seven metrics of order, accuracy and calibration.
+    baseline : data frame or dict of covariates [n]
+        Adds a Cox model of these and the Kaplan-Meier curve beside the model, each sample predicted by fits of the other
+        folds; with ``baseline_train``, the same covariates of the training sample, fitted on ``train``.
+    replicates : int
+        Bootstrap replicates; 0 gives no intervals.
+    seed, level : int, float
+        Of the intervals.
+    intersections : bool
+        Whether every two attributes are crossed as well.
+    horizon : float
+        Time of metrics about one time. Default: the median of the event times.
+    eval_times : array
+        Times of AUC and Brier score. Default: 100 between quantiles of the event times.
+    threads : int
+        Default: ``RAYON_NUM_THREADS``, otherwise all processors.
+    **settings
+        Any other key of ``[evaluation]`` in a run file, with underscores: ``permutations``, ``interval``, ``stratify``,
+        ``reading``, ``min_events``, ``thresholds``, ``reference``, ...
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    MetricError
+        A ``ValueError`` that names the argument, what it is and what was expected.
+
+    Examples
+    --------
+    >>> import numpy as np, fairtte
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.normal(size=200)
+    >>> time = rng.exponential(np.exp(-risk))
+    >>> times = np.linspace(0.1, 3.0, 20)
+    >>> survival = np.exp(-np.outer(np.exp(risk), times))
+    >>> found = fairtte.evaluate(survival, times, time, np.ones(200, bool), replicates=0,
+    ...     groups={"sex": np.where(np.arange(200) % 2, "F", "M")}, metrics=["c-td"])
+    >>> round(found["c_td"].value, 3)
+    0.704
+    >>> list(found.by_group["level"])
+    ['F', 'M']
+    """
+    curves, grid = _inputs.survival_and_times(survival, times)
+    if time is None:
+        raise MetricError("time is None, expected the observed times")
+    observed, events = _inputs.outcomes(time, event)
+    of_train = None
+    if train is not None:
+        pair = train if isinstance(train, tuple) else (train, None)
+        if len(pair) != 2:
+            raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
+        of_train = _inputs.outcomes(pair[0], pair[1], "train")
+    named = _inputs.columns(groups, "groups")
+    cuts = dict(cuts or {})
+    unknown = [cut for cut in cuts if cut not in named]
+    if unknown:
+        raise MetricError(f'cuts["{unknown[0]}"] is of no attribute, expected one of: {", ".join(named)}')
+    attributes = [(str(key), *_inputs.levels(column, key, cuts.get(key))) for key, column in named.items()]
+    if intersections and len(attributes) < 2:
+        raise MetricError(f"intersections of {len(attributes)} attributes, expected at least two in groups")
+    subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
+    chosen = {key.replace("_", "-"): value for key, value in settings.items()}
+    chosen |= {"replicates": replicates, "seed": seed, "level": level}
+    if metrics is not None:
+        chosen["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
+    if horizon is not None:
+        chosen["horizon"] = float(horizon)
+    if eval_times is not None:
+        chosen["times"] = [float(t) for t in _inputs.numbers(eval_times, "eval_times")]
+    covariates = None
+    if baseline is not None:
+        if baseline_train is not None and train is None:
+            raise MetricError("baseline_train is given without train, expected the outcomes of the same samples")
+        of_fit = None
+        if baseline_train is not None:
+            of_fit = _covariates(baseline_train, "baseline_train", len(of_train[0]) if of_train else 0)
+        covariates = (_covariates(baseline, "baseline", len(observed)), of_fit)
+        if of_fit is not None and [key for key, _ in of_fit] != [key for key, _ in covariates[0]]:
+            raise MetricError("baseline_train has other columns than baseline, expected the same in the same order")
+    elif baseline_train is not None:
+        raise MetricError("baseline_train is given without baseline")
+    inner = _fairtte.evaluate(
+        curves, grid, observed, events, attributes, intersections, subjects, of_train,
+        json.dumps(chosen, default=_plain), covariates, threads,
+    )  # fmt: skip
+    kind = _inputs.frame_library(survival, groups, time, event)
+    return Evaluation(inner, kind, name, time_unit, train is not None)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as those of JSON."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise MetricError(f"a setting is a {type(value).__name__}, expected numbers, text or lists of them")
+
+
+def _known(column: Any, name: str) -> list[Any]:
+    values = _inputs.values_of(column, name)
+    if None in values:
+        raise MetricError(f"{name}[{values.index(None)}] is missing")
+    return values
+
+
+def _covariates(value: Any, name: str, n: int) -> list[tuple[str, list[str | None]]]:
+    found = []
+    for key, column in _inputs.columns(value, name).items():
+        values = _inputs.values_of(column, f'{name}["{key}"]')
+        if len(values) != n:
+            raise MetricError(f'{name}["{key}"] has {len(values)} values, expected {n}')
+        found.append((key, [None if item is None else _inputs.text(item) for item in values]))
+    return found
+
+
+class Estimate:
+    """A number with its interval: ``value``, ``lower``, ``upper`` (None where they do not exist), ``reason``, ``n``,
+    ``n_events``."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self.value: float | None = found.get("value")
+        self.lower: float | None = found.get("lower")
+        self.upper: float | None = found.get("upper")
+        self.reason: str | None = found.get("undefined") or found.get("interval-undefined") or found.get("caution")
+        self.n: int = found.get("n", 0)
+        self.n_events: int = found.get("n-events", 0)
+
+    def __repr__(self) -> str:
+        if self.value is None:
+            return f"undefined: {self.reason}"
+        interval = "" if self.lower is None or self.upper is None else f" ({self.lower:.4g} to {self.upper:.4g})"
+        return f"{self.value:.4g}{interval}"
+
+
+_SHORT = {"c_td": "c_td_antolini_strict", "c-td": "c_td_antolini_strict", "c-td-half": "c_td_half", "auc-td": "auc_td"}
+_COMPARISONS = ["gap", "worst", "gap-to-overall", "ratio", "ratio-to-overall", "equity-scaling"]
+
+
+class Evaluation:
+    """The result of :func:`evaluate`: frames, page, plots, comparison. It keeps the curves, for :meth:`compare`.
+
+    Frames are of polars if an argument was, otherwise of pandas. ``[name]`` is the :class:`Estimate` of a metric over all
+    samples.
+    """
+
+    def __init__(self, inner: _fairtte.Evaluated, kind: str, name: str, time_unit: str, has_train: bool) -> None:
+        self._inner = inner
+        self._kind = kind
+        self._has_train = has_train
+        self.name = name
+        self.time_unit = time_unit
+        self._report: dict[str, Any] = json.loads(inner.to_json())
+
+    @property
+    def plot(self) -> Any:
+        """Figures of matplotlib: ``.forest()``, ``.calibration()``, ``.survival()``."""
+        from ._plots import Plots
+
+        return Plots(self)
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._report["metrics"]
+        return found
+
+    def __getitem__(self, metric: str) -> Estimate:
+        wanted = _SHORT.get(metric, metric)
+        for found in self._metrics():
+            if found["name"] == wanted:
+                return Estimate(found["overall"])
+        names = ", ".join(found["name"] for found in self._metrics())
+        raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+
+    def _frame(self, rows: list[dict[str, Any]], names: Sequence[str]) -> Any:
+        return _inputs.to_frame({name: [row.get(name) for row in rows] for name in names}, self._kind)
+
+    _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
+
+    @property
+    def overall(self) -> Any:
+        """One row per metric: metric, label, value, lower, upper, n, events, reason."""
+        rows = [{"metric": m["name"], "label": m["label"], **_numbers(m["overall"])} for m in self._metrics()]
+        return self._frame(rows, ("metric", "label", *self._NUMBERS))
+
+    @property
+    def by_group(self) -> Any:
+        """One row per metric, attribute and level: its value with its interval."""
+        rows = [
+            {"metric": m["name"], "attribute": a["attribute"], "level": g["level"], **_numbers(g["estimate"])}
+            for m in self._metrics()
+            for a in m["attributes"]
+            for g in a["groups"]
+        ]
+        return self._frame(rows, ("metric", "attribute", "level", *self._NUMBERS))
+
+    @property
+    def differences(self) -> Any:
+        """One row per metric, attribute and two levels: first minus second, with p values (p_holm: adjusted by Holm)."""
+        rows = [
+            {
+                "metric": m["name"],
+                "attribute": a["attribute"],
+                "first": d["first"],
+                "second": d["second"],
+                **_difference(d["difference"]),
+            }
+            for m in self._metrics()
+            for a in m["attributes"]
+            for d in a["differences"]
+        ]
+        return self._frame(rows, ("metric", "attribute", "first", "second", *_DIFFERENCE))
+
+    @property
+    def gaps(self) -> Any:
+        """One row per metric, attribute and comparison of all its groups: ``gap`` (the largest difference, with the p value of
+        exchanged labels), ``worst``, ``gap-to-overall``, ``ratio``, ``ratio-to-overall``, ``equity-scaling``."""
+        rows = []
+        for m in self._metrics():
+            for a in m["attributes"]:
+                for comparison in _COMPARISONS:
+                    row = {"metric": m["name"], "attribute": a["attribute"], "comparison": comparison}
+                    row |= _numbers(a[comparison])
+                    if comparison == "gap":
+                        by_chance = a.get("gap-by-chance") or {}
+                        row |= {"corrected": a.get("gap-corrected"), "by_chance": by_chance.get("mean")}
+                        row["p"] = by_chance.get("p-value")
+                    if comparison == "worst":
+                        row["level"] = a.get("worst-group")
+                    rows.append(row)
+        names = ("metric", "attribute", "comparison", "level", *self._NUMBERS, "corrected", "by_chance", "p")
+        return self._frame(rows, names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as the ``evaluation.json`` of the command has it."""
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return self._inner.to_json()
+
+    def to_html(self) -> str:
+        """The page of the report, the same as that of the command ``fairtte evaluate``: one file that needs no other."""
+        censoring = "the training sample" if self._has_train else "the evaluated sample"
+        notes = [] if self._has_train else [
+            "There is no train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, on "
+            "the sample that the model was trained on."
+        ]  # fmt: skip
+        facts = [("model", self.name), ("fairtte", _fairtte.__version__)]
+        return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Writes :meth:`to_html` to a file and returns its path."""
+        target = Path(path)
+        target.write_text(self.to_html(), encoding="utf-8")
+        return target
+
+    def compare(
+        self, other: Evaluation, names: tuple[str, str] | None = None, threads: int | None = None
+    ) -> Comparison:
+        """This model minus another one on the same samples, with paired intervals from the same bootstrap draws.
+
+        Raises :class:`MetricError` if the two have other samples, groups or settings.
+        """
+        if names is None:
+            names = (self.name, other.name) if self.name != other.name else (self.name, f"{other.name} (other)")
+        return Comparison(json.loads(self._inner.compare(other._inner, names, threads)), self._kind)
+
+    def __repr__(self) -> str:
+        lines = [f"{m['label']:<22} {Estimate(m['overall'])!r}" for m in self._metrics()]
+        return "\n".join([f"Evaluation of {self.name}: n = {self._report['n']}, events = {self._report['n-events']}", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(m['label'])}</td><td>{html.escape(repr(Estimate(m['overall'])))}</td>"
+            + "".join(
+                f"<td>{html.escape(a['attribute'])}: gap {html.escape(repr(Estimate(a['gap'])))}</td>"
+                for a in m["attributes"]
+            )
+            + "</tr>"
+            for m in self._metrics()
+        )
+        heading = f"{html.escape(self.name)}: {self._report['n']} samples, {self._report['n-events']} events"
+        return f"<table><caption>{heading}</caption>{rows}</table>"
+
+
+class Comparison:
+    """One model minus another: :attr:`overall`, :attr:`by_group`, :attr:`gaps` as frames."""
+
+    def __init__(self, found: dict[str, Any], kind: str) -> None:
+        self._pairs: list[dict[str, Any]] = found["pairs"]
+        self._kind = kind
+
+    def _frame(self, rows: list[dict[str, Any]], names: Sequence[str]) -> Any:
+        return _inputs.to_frame({name: [row.get(name) for row in rows] for name in names}, self._kind)
+
+    @property
+    def overall(self) -> Any:
+        """One row per metric: its difference over all samples."""
+        rows = [{"metric": p["metric"], "first": p["first"], "second": p["second"], **_difference(p["overall"])} for p in self._pairs]
+        return self._frame(rows, ("metric", "first", "second", *_DIFFERENCE))
+
+    @property
+    def by_group(self) -> Any:
+        """One row per metric, attribute and level."""
+        rows = [
+            {"metric": p["metric"], "attribute": a["attribute"], "level": level, **_difference(found)}
+            for p in self._pairs
+            for a in p["attributes"]
+            for level, found in a["groups"]
+        ]
+        return self._frame(rows, ("metric", "attribute", "level", *_DIFFERENCE))
+
+    @property
+    def gaps(self) -> Any:
+        """One row per metric and attribute: the difference of the gaps."""
+        rows = [
+            {"metric": p["metric"], "attribute": a["attribute"], **_difference(a["gap"])}
+            for p in self._pairs
+            for a in p["attributes"]
+        ]
+        return self._frame(rows, ("metric", "attribute", *_DIFFERENCE))
+
+
+_DIFFERENCE = ("value", "lower", "upper", "p", "p_holm", "reason")
+
+
+def _difference(found: Mapping[str, Any]) -> dict[str, Any]:
+    keys = {"value": "value", "lower": "lower", "upper": "upper", "p": "p-value", "p_holm": "p-holm", "reason": "undefined"}
+    return {name: found.get(key) for name, key in keys.items()}
+
+
+def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
+    estimate = Estimate(found)
+    return {
+        "value": estimate.value,
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "n": estimate.n,
+        "events": estimate.n_events,
+        "reason": estimate.reason,
+    }
+
+
+def metric_names() -> dict[str, str]:
+    """The metrics by name, each with one sentence on what it is."""
+    return dict(_fairtte.metric_names())

@@ -1,0 +1,29 @@
+"""Prints the values in tests/test_packages.py from scikit-survival and pycox: `PYTHONPATH=tests python parity/record.py`.
+
+The metrics of pycox do not use torch; where it is not installed, an empty module in its place does."""
+
+import numpy as np
+import pandas as pd
+from conftest import Cohort
+from pycox.evaluation import EvalSurv
+from sksurv import metrics
+
+c = Cohort(n=60, k=8, seed=3)
+grid = np.linspace(0.2, 1.5, 9)
+at = np.exp(-np.outer(np.exp(c.risk), grid))
+rising = at[:, ::-1].copy()
+print("harrell", [float(v) for v in metrics.concordance_index_censored(c.event, c.time, np.round(c.risk, 1))])
+train = c.y.copy()
+train["time"][np.argmax(train["time"])] += 1
+print("uno", [float(v) for v in metrics.concordance_index_ipcw(train, c.y, c.risk, tau=1.5)])
+auc, mean = metrics.cumulative_dynamic_auc(train, c.y, np.round(1 - at, 1), grid)
+print("auc", auc.tolist(), float(mean))
+print("auc of one risk", float(metrics.cumulative_dynamic_auc(train, c.y, c.risk, grid)[1]))
+print("brier", metrics.brier_score(train, c.y, at, grid)[1].tolist())
+print("rising", metrics.brier_score(train, c.y, rising, grid)[1].tolist())
+print("ibs", float(metrics.integrated_brier_score(train, c.y, at, grid)))
+for steps in ("post", "pre"):
+    found = EvalSurv(pd.DataFrame(c.survival.T, index=c.times), c.time, c.event.astype(int), censor_surv="km", steps=steps)
+    print(steps, "adj", float(found.concordance_td()), "antolini", float(found.concordance_td("antolini")))
+    print(steps, "brier", found.brier_score(grid).tolist())
+    print(steps, "nbll", found.nbll(grid).tolist())

@@ -1,0 +1,210 @@
+//! `fairtte.evaluate`: one evaluation with everything that its report, its page and comparisons need.
+
+use std::sync::Arc;
+
+use fairtte_cli::library::{About, Baseline, Columns, InMemory, coverage_notes, page};
+use fairtte_metrics::evaluation::{built_in_metrics, evaluate_models};
+use fairtte_metrics::{
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
+    SubjectId, SurvivalCurves,
+};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::arrays::{Flags, Matrix, Numbers, outcomes};
+use crate::errors::{Names, metric_error, of_metric};
+use crate::pool::compute;
+
+/// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
+type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
+/// Times and events of the training sample.
+type Train<'py> = (Numbers<'py>, Flags<'py>);
+/// Covariates of the evaluated samples, and those of the training samples.
+type Covariates = (Columns, Option<Columns>);
+
+/// What an evaluation was made from; comparisons need it again.
+struct Input {
+    subjects: Vec<SubjectId>,
+    outcomes: Outcomes,
+    curves: SurvivalCurves,
+    censoring: CensoringCurve,
+    groups: Vec<Groups>,
+    settings: EvaluationSettings,
+}
+
+impl Input {
+    fn in_memory(&self) -> InMemory<'_> {
+        let Self { subjects, outcomes, curves, censoring, groups, .. } = self;
+        InMemory { subjects, outcomes, curves, censoring, groups }
+    }
+}
+
+/// One evaluated model.
+#[pyclass(frozen)]
+pub(crate) struct Evaluated {
+    input: Arc<Input>,
+    report: EvaluationReport,
+    baseline: Option<Baseline>,
+    notes: Vec<String>,
+}
+
+#[pymethods]
+impl Evaluated {
+    /// The report as JSON, with `baseline` where there is one.
+    fn to_json(&self) -> PyResult<String> {
+        let failed = |error: serde_json::Error| metric_error(error.to_string());
+        let mut value = serde_json::to_value(&self.report).map_err(failed)?;
+        if let (Some(baseline), Some(fields)) = (&self.baseline, value.as_object_mut()) {
+            fields.insert("baseline".to_owned(), serde_json::to_value(baseline).map_err(failed)?);
+        }
+        serde_json::to_string_pretty(&value).map_err(failed)
+    }
+
+    /// The page of the report as HTML.
+    fn to_html(
+        &self,
+        title: String,
+        time_unit: String,
+        censoring: String,
+        facts: Vec<(String, String)>,
+        mut notes: Vec<String>,
+    ) -> PyResult<String> {
+        notes.extend(self.notes.iter().cloned());
+        let about = About { title, time_unit, censoring, facts, notes };
+        page(&self.report, &about, self.baseline.as_ref()).map_err(|error| metric_error(error.to_string()))
+    }
+
+    /// This model and another one on the same samples: `ModelReports` as JSON.
+    fn compare(
+        &self,
+        py: Python<'_>,
+        other: &Self,
+        names: (String, String),
+        threads: Option<usize>,
+    ) -> PyResult<String> {
+        let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
+        if own.outcomes != other.outcomes {
+            return Err(metric_error("the two evaluations have other times or events, expected the same samples"));
+        }
+        if own.subjects != other.subjects || own.groups != other.groups {
+            return Err(metric_error("the two evaluations have other subjects or groups, expected the same samples"));
+        }
+        if own.settings != other.settings {
+            return Err(metric_error("the two evaluations have other settings, expected the same"));
+        }
+        let found = compute(py, threads, move |stop| {
+            let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
+            let models = [(names.0.as_str(), &own.curves), (names.1.as_str(), &other.curves)];
+            let Input { subjects, outcomes, censoring, groups, .. } = &*own;
+            evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)
+        })?;
+        let reports = found.map_err(|error| of_metric(&error, Names::default()))?;
+        serde_json::to_string(&reports).map_err(|error| metric_error(error.to_string()))
+    }
+}
+
+/// Evaluates curves; `settings` is `EvaluationSettings` as JSON.
+///
+/// # Errors
+/// `MetricError` for whatever is wrong with an argument.
+#[pyfunction]
+#[pyo3(signature = (survival, times, time, event, groups, pairs, subjects, train, settings, covariates=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the package calls it with all of them")]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    survival: Matrix<'_>,
+    times: Numbers<'_>,
+    time: Numbers<'_>,
+    event: Flags<'_>,
+    groups: Vec<Attribute<'_>>,
+    pairs: bool,
+    subjects: Option<Vec<String>>,
+    train: Option<Train<'_>>,
+    settings: &str,
+    covariates: Option<Covariates>,
+    threads: Option<usize>,
+) -> PyResult<Evaluated> {
+    let names = Names::default();
+    let refused = |error: MetricError| of_metric(&error, names);
+    let settings: EvaluationSettings =
+        serde_json::from_str(settings).map_err(|error| metric_error(without_place(&error.to_string())))?;
+    settings.validate().map_err(refused)?;
+    let outcomes = outcomes(&time, &event, names)?;
+    let n = outcomes.n();
+    let train = train.map(|(time, event)| self::outcomes(&time, &event, Names { time: "train_time", ..names }));
+    let train = train.transpose()?;
+    let mut groups = groups.iter().map(|attribute| to_groups(attribute, n)).collect::<PyResult<Vec<_>>>()?;
+    if pairs {
+        let single: Vec<&Groups> = groups.iter().collect();
+        let crossed = Groups::pairwise_intersections(&single).map_err(refused)?;
+        groups.extend(crossed);
+    }
+    let subjects = match subjects {
+        Some(subjects) if subjects.len() != n => {
+            let message = format!("subject has {} values, expected {n}, one for each of time", subjects.len());
+            return Err(metric_error(message));
+        }
+        Some(subjects) => subjects.into_iter().map(SubjectId::new).collect(),
+        None => (0..n).map(|row| SubjectId::new(format!("{row:09}"))).collect(),
+    };
+    let (rows, grid) = (survival.to_rows(), times.as_array().to_vec());
+    if rows.nrows() != n {
+        return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.nrows())));
+    }
+    let found = compute(py, threads, move |stop| -> Result<Evaluated, Failed> {
+        let curves = SurvivalCurves::new(grid, rows)?;
+        let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
+        let input = Input { subjects, outcomes, curves, censoring, groups, settings };
+        let notes = coverage_notes(input.in_memory(), &input.settings)?;
+        let running = EvaluationSettings { stop: stop.clone(), ..input.settings.clone() };
+        let Input { subjects, outcomes, curves, censoring, groups, .. } = &input;
+        let report = fairtte_metrics::evaluate(subjects, outcomes, curves, censoring, groups, &running)?;
+        let baseline = covariates.map(|(columns, of_train)| {
+            let train = train.zip(of_train);
+            let found = Baseline::new(input.in_memory(), columns, train, &running);
+            found.map_err(|error| Failed::Other(error.to_string()))
+        });
+        let baseline = baseline.transpose()?;
+        Ok(Evaluated { input: Arc::new(input), report, baseline, notes })
+    })?;
+    let evaluated = found.map_err(|error| match error {
+        Failed::Metric(error) => refused(error),
+        Failed::Other(message) => metric_error(message),
+    })?;
+    match (&evaluated.input.settings.times, &evaluated.report.times_undefined) {
+        (Some(_), Some(reason)) => Err(metric_error(format!("eval_times: {reason}"))),
+        _ => Ok(evaluated),
+    }
+}
+
+enum Failed {
+    Metric(MetricError),
+    Other(String),
+}
+
+impl From<MetricError> for Failed {
+    fn from(error: MetricError) -> Self {
+        Self::Metric(error)
+    }
+}
+
+/// A message of serde without the place in the JSON, which the caller did not write.
+fn without_place(message: &str) -> String {
+    message.split(" at line ").next().unwrap_or(message).to_owned()
+}
+
+fn to_groups((name, levels, codes): &Attribute<'_>, n: usize) -> PyResult<Groups> {
+    let codes = codes.as_array();
+    if codes.len() != n {
+        let message = format!("groups[\"{name}\"] has {} values, expected {n}, one for each of time", codes.len());
+        return Err(metric_error(message));
+    }
+    let membership = codes.iter().map(|code| u32::try_from(*code).ok().map(GroupId)).collect();
+    Groups::new(name.as_str(), levels.clone(), membership).map_err(|error| of_metric(&error, Names::default()))
+}
+
+/// Name and summary of every metric.
+#[pyfunction]
+pub(crate) fn metric_names() -> Vec<(String, String)> {
+    built_in_metrics().map(|metric| (metric.name().to_owned(), metric.summary().to_owned())).collect()
+}

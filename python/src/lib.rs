@@ -1,0 +1,30 @@
+//! `fairtte._fairtte`: what the Python package `fairtte` computes in Rust.
+//!
+//! The functions take arrays of `NumPy` of fixed types; the package makes these from whatever the caller has, and documents
+//! the functions. Each call computes on a pool of threads that belongs to this process (`pool.rs`) without the GIL.
+
+mod arrays;
+mod errors;
+mod evaluate;
+mod pool;
+mod sksurv;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule(gil_used = false)]
+mod _fairtte {
+    #[pymodule_export]
+    use crate::evaluate::{Evaluated, evaluate, metric_names};
+    #[pymodule_export]
+    use crate::pool::self_test;
+    #[pymodule_export]
+    use crate::sksurv::{brier_score, cumulative_dynamic_auc, harrell, pycox, uno};
+
+    use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,119 @@
+//! Where computations run: a pool of threads per process and number of threads, waited for without the GIL.
+//!
+//! The threads of a pool do not exist in a child after `fork`, where rayon's global pool would wait for them forever;
+//! a pool is therefore looked up by the id of the process. Pools are kept: there is one per number of threads asked for.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use fairtte_metrics::evaluation::Stop;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors::{internal_error, metric_error};
+
+/// How often a waiting call looks for signals such as Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The pools of this process and of those that it was forked from, as a list: a lock could be held while a process forks.
+static POOLS: OnceLock<Box<Node>> = OnceLock::new();
+
+struct Node {
+    process: u32,
+    threads: usize,
+    pool: ThreadPool,
+    next: OnceLock<Box<Node>>,
+}
+
+/// `threads`, otherwise `RAYON_NUM_THREADS`, otherwise the number of processors that the process may use.
+fn number_of_threads(threads: Option<usize>) -> PyResult<usize> {
+    match threads {
+        Some(0) => Err(metric_error("threads is 0, expected a whole number >= 1")),
+        Some(threads) => Ok(threads),
+        None => {
+            let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
+            let available = || std::thread::available_parallelism().map_or(1, usize::from);
+            Ok(set.filter(|threads| *threads > 0).unwrap_or_else(available))
+        }
+    }
+}
+
+fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
+    let process = std::process::id();
+    let mut place = &POOLS;
+    let mut made: Option<Box<Node>> = None;
+    loop {
+        if let Some(node) = place.get() {
+            if node.process == process && node.threads == threads {
+                return Ok(&node.pool);
+            }
+            place = &node.next;
+            continue;
+        }
+        let node = if let Some(node) = made.take() {
+            node
+        } else {
+            let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|k| format!("fairtte-{k}"));
+            let pool = builder.build().map_err(|error| internal_error(&error.to_string()))?;
+            Box::new(Node { process, threads, pool, next: OnceLock::new() })
+        };
+        // Another thread may have put its pool here meanwhile; then the search goes on behind it.
+        made = place.set(node).err();
+    }
+}
+
+/// Computes on the pool while this thread waits without the GIL; Ctrl-C ends the wait and sets the flag that
+/// `compute` is given. A panic becomes an exception.
+///
+/// # Errors
+/// The exception of a signal handler, or `InternalError` for a panic.
+pub(crate) fn compute<T: Send + 'static>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    compute: impl FnOnce(&Stop) -> T + Send + 'static,
+) -> PyResult<T> {
+    let pool = pool(number_of_threads(threads)?)?;
+    let stop = Stop::default();
+    let (sender, receiver) = channel();
+    // Only this thread uses it; a reference to it may cross into the part without the GIL.
+    let receiver = Mutex::new(receiver);
+    let flag = stop.clone();
+    pool.spawn(move || {
+        let found = catch_unwind(AssertUnwindSafe(|| compute(&flag)));
+        // Nobody listens after Ctrl-C.
+        let _ = sender.send(found.map_err(|panic| message(&*panic)));
+    });
+    loop {
+        let found = py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE));
+        match found {
+            Ok(found) => return found.map_err(|message| internal_error(&message)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| stop.set())?,
+            Err(RecvTimeoutError::Disconnected) => return Err(internal_error("a computation ended without a result")),
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+/// Waits for `seconds` on the pool as a computation would, or panics; for the tests of this package.
+///
+/// # Errors
+/// Those of [`compute`].
+#[pyfunction]
+#[pyo3(signature = (seconds, *, panics=false, threads=None))]
+pub(crate) fn self_test(py: Python<'_>, seconds: f64, panics: bool, threads: Option<usize>) -> PyResult<usize> {
+    compute(py, threads, move |stop| {
+        assert!(!panics, "asked to panic");
+        let end = std::time::Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        while std::time::Instant::now() < end && !stop.is_set() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        rayon::current_num_threads()
+    })
+}

@@ -1,0 +1,128 @@
+"""The metrics of scikit-survival and pycox by their names, and scorers.
+
+Values recorded by parity/record.py from scikit-survival 0.28.0 and pycox 0.3.0 on the sample of `small()`.
+"""
+
+import numpy as np
+import pytest
+
+import fairtte
+from fairtte import sksurv
+from fairtte.pycox import EvalSurv
+from fairtte.sklearn import concordance_scorer, gap_scorer
+from conftest import Cohort
+
+GRID = np.linspace(0.2, 1.5, 9)
+# fmt: off
+HARRELL = [0.7844600526777875, 877.0, 229.0, 33.0, 0.0]
+UNO = [0.7818089613884569, 902.0, 237.0, 0.0, 0.0]
+AUC = [0.7926820873970558, 0.8714167875271936, 0.8964255200655992, 0.8604722881576665, 0.8254472428327945, 0.799037761624161, 0.8131080584456893, 0.812953676384949, 0.7920932344342606]
+AUC_MEAN = 0.8327874186504799
+AUC_MEAN_OF_ONE_RISK = 0.8320289609075134
+BRIER = [0.1353844743340595, 0.1355368200300492, 0.1428399336577996, 0.1624171313157126, 0.17849058483906363, 0.2032853477431607, 0.2061020162904244, 0.22510603421362288, 0.25011256660151004]
+BRIER_RISING = [0.4270420829883088, 0.29646100058365177, 0.23101372579586066, 0.19952336509896332, 0.17849058483906363, 0.18229072903588012, 0.17614464001863347, 0.19843512436345054, 0.25778160898695573]
+IBS = 0.18081579856970223
+PYCOX = {
+    "post": {
+        "adj_antolini": 0.504828797190518,
+        "antolini": 0.07550482879719052,
+        "brier": [0.20608061249965318, 0.31795107164742936, 0.37995551967948116, 0.15443262655848305, 0.16511887748334997, 0.18117072595837613, 0.20331260788303376, 0.20789690092657162, 0.21701338001931722],
+        "nbll": [3.3216271035779013, 5.124765853510222, 6.124159471507898, 0.479598005116857, 0.5020586232552672, 0.5400698287696294, 0.5793989228928538, 0.5907296198856999, 0.6151636364801312],
+    },
+    "pre": {
+        "adj_antolini": 0.7919227392449517,
+        "antolini": 0.7919227392449517,
+        "brier": [0.21562549861247315, 0.15840762627776242, 0.14652502653090227, 0.21632167716326683, 0.20603170147334152, 0.21465759657749436, 0.2531632131264374, 0.25739239769693506, 0.2688364863054813],
+        "nbll": [0.6503190865702646, 0.4748924310888659, 0.4478528061324462, 0.6140513717845497, 0.5917977702406703, 0.6097805502138496, 0.7303913334918419, 0.7473873789811114, 0.784038403872758],
+    },
+}
+# fmt: on
+
+
+def small():
+    c = Cohort(n=60, k=8, seed=3)
+    train = c.y.copy()
+    train["time"][np.argmax(train["time"])] += 1
+    return c, train, np.exp(-np.outer(np.exp(c.risk), GRID))
+
+
+def close(expected):
+    return pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_values_are_those_of_scikit_survival():
+    c, train, at = small()
+    assert sksurv.concordance_index_censored(c.event, c.time, np.round(c.risk, 1)) == close(HARRELL)
+    assert sksurv.concordance_index_ipcw(train, c.y, c.risk, tau=1.5) == close(UNO)
+    auc, mean = sksurv.cumulative_dynamic_auc(train, c.y, np.round(1 - at, 1), GRID)
+    assert auc == close(AUC) and mean == close(AUC_MEAN)
+    assert sksurv.cumulative_dynamic_auc(train, c.y, c.risk, GRID)[1] == close(AUC_MEAN_OF_ONE_RISK)
+    grid, brier = sksurv.brier_score(train, c.y, at, GRID)
+    assert list(grid) == list(GRID) and brier == close(BRIER)
+    assert sksurv.brier_score(train, c.y, at[:, ::-1], GRID)[1] == close(BRIER_RISING)
+    assert sksurv.integrated_brier_score(train, c.y, at, GRID) == close(IBS)
+
+
+def test_values_are_those_of_pycox():
+    pd = pytest.importorskip("pandas")
+    c = small()[0]
+    for steps, expected in PYCOX.items():
+        frame = pd.DataFrame(c.survival.T, index=c.times)
+        found = EvalSurv(frame, c.time, c.event.astype(int), censor_surv="km", steps=steps)
+        assert found.concordance_td() == close(expected["adj_antolini"])
+        assert found.concordance_td("antolini") == close(expected["antolini"])
+        assert list(found.brier_score(GRID)) == close(expected["brier"])
+        assert list(found.nbll(GRID)) == close(expected["nbll"])
+        assert found.brier_score(GRID).index.name == "time"
+        # Simpson's rule over equal steps.
+        weights = np.array([1, 4, 2, 4, 2, 4, 2, 4, 1]) / 24
+        assert found.integrated_brier_score(GRID) == close(np.dot(weights, expected["brier"]))
+        assert found.integrated_nbll(GRID) == close(np.dot(weights, expected["nbll"]))
+    with pytest.raises(fairtte.MetricError, match="censor_surv is None"):
+        EvalSurv(frame, c.time, c.event).brier_score(GRID)
+
+
+def test_harrell_counts_pairs(cohort):
+    c = cohort
+    risk = np.round(c.risk, 1)
+    good = bad = tied = 0
+    for i in np.flatnonzero(c.event):
+        later = c.time > c.time[i]
+        good += int(np.sum(risk[i] > risk[later]))
+        bad += int(np.sum(risk[i] < risk[later]))
+        tied += int(np.sum(risk[i] == risk[later]))
+    expected = ((good + tied / 2) / (good + bad + tied), good, bad, tied, 0)
+    assert sksurv.concordance_index_censored(c.event, c.time, risk) == pytest.approx(expected, abs=1e-15)
+
+
+def test_errors_are_value_errors(cohort):
+    c = cohort
+    with pytest.raises(ValueError, match="expected booleans"):
+        sksurv.concordance_index_censored(c.event.astype(int), c.time, c.risk)
+    with pytest.raises(sksurv.NoComparablePairException):
+        sksurv.concordance_index_censored(np.array([False, True]), np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    with pytest.raises(fairtte.MetricError, match="tied_tol is 0.1"):
+        sksurv.concordance_index_censored(c.event, c.time, c.risk, tied_tol=0.1)
+    with pytest.raises(ValueError, match=r"times go from 0.5 to 100"):
+        sksurv.brier_score(c.y, c.y, c.survival[:, :2], [0.5, 100.0])
+
+
+class Model:
+    def __init__(self, sign=1):
+        self.sign = sign
+
+    def predict(self, features):
+        return self.sign * np.asarray(features["risk"], dtype=float)
+
+
+def test_scorers():
+    pd = pytest.importorskip("pandas")
+    c = Cohort()
+    features = pd.DataFrame({"risk": c.risk, "sex": c.sex})
+    score = concordance_scorer()(Model(), features, c.y)
+    assert score > 0.6 and concordance_scorer()(Model(-1), features, c.y) == pytest.approx(1 - score)
+    women = c.sex == "F"
+    of = [sksurv.concordance_index_censored(c.event[m], c.time[m], c.risk[m])[0] for m in (women, ~women)]
+    assert gap_scorer("sex", 0.5)(Model(), features, c.y) == pytest.approx(score - 0.5 * abs(of[0] - of[1]))
+    with pytest.raises(fairtte.MetricError, match='no column "age"'):
+        gap_scorer("age")(Model(), features, c.y)

@@ -1,0 +1,92 @@
+"""Where computations run: threads, fork, Ctrl-C, panics."""
+
+import _thread
+import multiprocessing
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fairtte
+from fairtte import _fairtte
+
+EVENT = np.array([True, False, True, True])
+TIME = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def c(threads=None):
+    return _fairtte.harrell(EVENT, TIME, -TIME, True, threads)
+
+
+def test_harrell():
+    assert c() == (1.0, 4, 0, 0, 0)
+
+
+def in_child(queue):
+    queue.put(c(2))
+
+
+def test_a_forked_child_computes():
+    assert c(2)[0] == 1.0
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=in_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=20)[0] == 1.0
+    child.join(20)
+    assert child.exitcode == 0
+
+
+def test_ctrl_c_ends_the_wait_within_a_second():
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        _fairtte.self_test(30.0)
+    assert 0.2 < time.monotonic() - begin < 1.3
+
+
+def test_other_threads_run_meanwhile():
+    done = []
+    thread = threading.Thread(target=lambda: done.append(_fairtte.self_test(0.5)))
+    begin = time.monotonic()
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        turns += 1
+        time.sleep(0.01)
+    assert turns > 10 and len(done) == 1 and time.monotonic() - begin < 5
+
+
+def test_ctrl_c_ends_an_evaluation_of_minutes():
+    rng = np.random.default_rng(0)
+    times = np.linspace(0, 3, 40)
+    hazard, time_ = np.exp(rng.normal(size=20_000)), rng.exponential(size=20_000)
+    threading.Timer(1.0, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, time_, np.ones(20_000, bool), replicates=1_000_000)
+    # The pool is free again: the abandoned computation has ended.
+    begin = time.monotonic()
+    assert c()[0] == 1.0
+    assert time.monotonic() - begin < 10
+
+
+def test_a_panic_is_an_error_that_says_where_to_report(capfd):
+    with pytest.raises(fairtte.InternalError, match=r"asked to panic; please report this"):
+        _fairtte.self_test(0.0, panics=True)
+
+
+def test_the_number_of_threads_is_that_asked_for(monkeypatch):
+    assert _fairtte.self_test(0.0, threads=3) == 3
+    monkeypatch.setenv("RAYON_NUM_THREADS", "2")
+    assert _fairtte.self_test(0.0) == 2
+    with pytest.raises(fairtte.MetricError, match="threads is 0"):
+        _fairtte.self_test(0.0, threads=0)
+
+
+def test_stubs_are_those_of_the_module():
+    pytest.importorskip("mypy")
+    found = subprocess.run([sys.executable, "-m", "mypy.stubtest", "fairtte._fairtte"], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
