@@ -16,6 +16,7 @@ use crate::classification::{
     ClassPredictions, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score, calibration_intercept,
     calibration_line, confusion, cross_entropy, delong, expected_calibration_error, tpr_at_tnr,
 };
+use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
 use crate::evaluation::model_comparison::{ModelComparison, check_names, compare_pairs};
@@ -321,11 +322,11 @@ impl Evaluated<'static> {
             PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)
         });
         let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
-        let values = |draws: Draws<'_>| values(&slices, draws);
+        let values = |draws: Draws<'_>| values(&slices, draws, &input.settings.stop);
         let resampled = Resampled::new(input, &bootstrap, slices.len(), N_CLASS_METRICS, values)?;
         let by_chance = if relabelled {
             let of_weights = |relabelling: &Relabelling| {
-                let found = self::values(&slices[..1], Draws::Relabelled(relabelling))?.values;
+                let found = self::values(&slices[..1], Draws::Relabelled(relabelling), &input.settings.stop)?.values;
                 Ok(found.into_iter().map(|of_slice| of_slice[0].to_vec()).collect())
             };
             RelabelledValues::of_attributes(input, of_weights)?
@@ -338,12 +339,12 @@ impl Evaluated<'static> {
 }
 
 /// The metrics of every slice for all weights of `draws`, in parallel over blocks of them.
-fn values(slices: &[ClassSlice], draws: Draws<'_>) -> Result<Values<ClassValues>, MetricError> {
+fn values(slices: &[ClassSlice], draws: Draws<'_>, stop: &Stop) -> Result<Values<ClassValues>, MetricError> {
     let n_rows = slices[0].rows.len();
     let of_block = |block: usize| -> Result<Vec<Vec<ClassValues>>, MetricError> {
         let first = block * LANES;
         let mut weights: Vec<LaneWeights> = vec![[0; LANES]; n_rows];
-        draws.weights_block(first, weights.as_flattened_mut())?;
+        draws.weights_block(first, weights.as_flattened_mut(), stop)?;
         let n_draws = LANES.min(draws.n() - first);
         let by_slice: Vec<Vec<ClassValues>> = slices.iter().map(|slice| slice.replicates(&weights, n_draws)).collect();
         Ok((0..n_draws).map(|draw| by_slice.iter().map(|of_slice| of_slice[draw]).collect()).collect())
