@@ -7,13 +7,12 @@ mod covariates;
 
 use fairtte_classical::{ClassicalError, Covariates, CoxRegression, CoxTies, CrossFitted, cross_fitted_curves};
 use fairtte_metrics::estimators::KaplanMeier;
-use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, evaluate_models};
+use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, ScoredCohort, evaluate_models};
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{EvaluationSettings, Outcomes, SurvivalCurves, evaluate};
 use serde::Serialize;
 
 use crate::CliError;
-use crate::library::InMemory;
 
 pub(crate) use covariates::CovariateColumn;
 
@@ -73,7 +72,7 @@ impl Baseline {
     /// # Errors
     /// [`CliError`] if the evaluation fails; a Cox model that cannot be fitted is [`Baseline::undefined`].
     pub(crate) fn new(
-        scored: InMemory<'_>,
+        scored: &ScoredCohort<'_>,
         columns: &[CovariateColumn],
         train: Option<&Training>,
         settings: &EvaluationSettings,
@@ -128,7 +127,7 @@ pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
 }
 
 fn predict(
-    scored: InMemory<'_>,
+    scored: &ScoredCohort<'_>,
     columns: &[CovariateColumn],
     train: Option<&Training>,
     settings: &EvaluationSettings,
@@ -151,14 +150,14 @@ fn predict(
 
 /// The reports of the model and its baselines, and the differences of the model from the Cox model.
 fn compare(
-    scored: InMemory<'_>,
+    scored: &ScoredCohort<'_>,
     found: &CrossFitted,
     cox: &str,
     settings: &EvaluationSettings,
 ) -> Result<ModelReports, CliError> {
     let settings = settings.metrics_only();
     let models: [(&str, &SurvivalCurves); 2] = [(MODEL, scored.curves), (cox, &found.curves)];
-    let InMemory { subjects, outcomes, censoring, groups, .. } = scored;
+    let ScoredCohort { subjects, outcomes, censoring, groups, .. } = *scored;
     let mut reports = evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)?;
     // Its differences would join the family of the p values that are adjusted.
     let kaplan_meier = evaluate(subjects, outcomes, &found.kaplan_meier, censoring, groups, &settings)?;

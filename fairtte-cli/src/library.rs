@@ -1,31 +1,14 @@
 //! The evaluation of predictions in memory: baselines beside a model, and the page and the JSON of `evaluate`, for programs
 //! that hold curves and outcomes themselves.
 
-use fairtte_metrics::evaluation::Coverage;
-use fairtte_metrics::{
-    CensoringCurve, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
-};
+use fairtte_metrics::evaluation::{Coverage, ScoredCohort};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings, MetricError, Outcomes};
 use serde::Serialize;
 
 use crate::CliError;
 use crate::baseline::{self, CovariateColumn};
 use crate::report::{Page, render_page};
 use crate::scored::Scored;
-
-/// What is evaluated; row `i` of every part is the same sample.
-#[derive(Clone, Copy, Debug)]
-pub struct InMemory<'a> {
-    /// Subject of every sample.
-    pub subjects: &'a [SubjectId],
-    /// Observed times and events.
-    pub outcomes: &'a Outcomes,
-    /// Predicted curves.
-    pub curves: &'a SurvivalCurves,
-    /// The censoring curve.
-    pub censoring: &'a CensoringCurve,
-    /// Sensitive attributes.
-    pub groups: &'a [Groups],
-}
 
 /// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
 /// levels.
@@ -43,7 +26,7 @@ impl Baseline {
     /// # Errors
     /// Those of [`evaluate_models`](fairtte_metrics::evaluation::evaluate_models).
     pub fn new(
-        input: InMemory<'_>,
+        input: &ScoredCohort<'_>,
         columns: Columns,
         train: Option<(Outcomes, Columns)>,
         settings: &EvaluationSettings,
@@ -76,7 +59,7 @@ pub struct About {
 ///
 /// # Errors
 /// [`MetricError::TimesDisagree`] with the factor that would make the times agree.
-pub fn coverage_notes(input: InMemory<'_>, settings: &EvaluationSettings) -> Result<Vec<String>, MetricError> {
+pub fn coverage_notes(input: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<String>, MetricError> {
     fairtte_metrics::evaluation::check_units(input.outcomes, input.curves, settings.reading)?;
     Ok(Coverage::of(input.outcomes, input.curves, settings.reading).sentences(settings.reading))
 }

@@ -5,11 +5,13 @@ use fairtte_data::predictions::{PredictionTable, match_predictions};
 use fairtte_data::{Cohort, Part, Split};
 use fairtte_metrics::competing::IncidenceCurves;
 use fairtte_metrics::estimators::KaplanMeier;
-use fairtte_metrics::evaluation::{Coverage, SampledMetrics, check_units, evaluate_cause, sample_metrics};
+use fairtte_metrics::evaluation::{
+    Coverage, SampledMetrics, ScoredCohort, check_units, evaluate_cause, sample_metrics,
+};
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, Reading, SURVIVAL_TOLERANCE,
-    SurvivalCurves, evaluate,
+    SubjectId, SurvivalCurves, evaluate,
 };
 use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, Warning};
 use ndarray::Axis;
@@ -29,6 +31,12 @@ pub(crate) struct Scored {
 }
 
 impl Scored {
+    /// The evaluated samples, with the subjects and outcomes of these rows.
+    pub(crate) fn with<'a>(&'a self, subjects: &'a [SubjectId], outcomes: &'a Outcomes) -> ScoredCohort<'a> {
+        let Self { curves, censoring, groups, .. } = self;
+        ScoredCohort { subjects, outcomes, curves, censoring, groups }
+    }
+
     /// The rows of `part`, or all rows without a split; the censoring curve is that of the training part, or of all.
     pub(crate) fn new(
         predictions: PredictionTable,

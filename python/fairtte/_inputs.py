@@ -198,18 +198,19 @@ def frame_library(*values: Any) -> str:
     return "pandas"
 
 
-def to_frame(rows: dict[str, list[Any]], kind: str) -> Any:
-    """A data frame of columns, of pandas or polars; without either, a dict of NumPy arrays."""
+def to_frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str], kind: str) -> Any:
+    """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays."""
+    by_name = {name: [row.get(name) for row in rows] for name in names}
     if kind == "polars":
         import polars
 
-        return polars.DataFrame(rows, strict=False, infer_schema_length=None)
+        return polars.DataFrame(by_name, strict=False, infer_schema_length=None)
     try:
         import pandas
     except ImportError:
         try:
             import polars
         except ImportError:
-            return {name: np.array(values, dtype=object) for name, values in rows.items()}
-        return polars.DataFrame(rows, strict=False, infer_schema_length=None)
-    return pandas.DataFrame(rows)
+            return {name: np.array(values, dtype=object) for name, values in by_name.items()}
+        return polars.DataFrame(by_name, strict=False, infer_schema_length=None)
+    return pandas.DataFrame(by_name)

@@ -233,16 +233,13 @@ class Evaluation:
         names = ", ".join(found["name"] for found in self._metrics())
         raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
 
-    def _frame(self, rows: list[dict[str, Any]], names: Sequence[str]) -> Any:
-        return _inputs.to_frame({name: [row.get(name) for row in rows] for name in names}, self._kind)
-
     _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
 
     @property
     def overall(self) -> Any:
         """One row per metric: metric, label, value, lower, upper, n, events, reason."""
         rows = [{"metric": m["name"], "label": m["label"], **_numbers(m["overall"])} for m in self._metrics()]
-        return self._frame(rows, ("metric", "label", *self._NUMBERS))
+        return _inputs.to_frame(rows, ("metric", "label", *self._NUMBERS), self._kind)
 
     @property
     def by_group(self) -> Any:
@@ -253,7 +250,7 @@ class Evaluation:
             for a in m["attributes"]
             for g in a["groups"]
         ]
-        return self._frame(rows, ("metric", "attribute", "level", *self._NUMBERS))
+        return _inputs.to_frame(rows, ("metric", "attribute", "level", *self._NUMBERS), self._kind)
 
     @property
     def differences(self) -> Any:
@@ -270,7 +267,7 @@ class Evaluation:
             for a in m["attributes"]
             for d in a["differences"]
         ]
-        return self._frame(rows, ("metric", "attribute", "first", "second", *_DIFFERENCE))
+        return _inputs.to_frame(rows, ("metric", "attribute", "first", "second", *_DIFFERENCE), self._kind)
 
     @property
     def gaps(self) -> Any:
@@ -290,7 +287,7 @@ class Evaluation:
                         row["level"] = a.get("worst-group")
                     rows.append(row)
         names = ("metric", "attribute", "comparison", "level", *self._NUMBERS, "corrected", "by_chance", "p")
-        return self._frame(rows, names)
+        return _inputs.to_frame(rows, names, self._kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as the ``evaluation.json`` of the command has it."""
@@ -353,14 +350,11 @@ class Comparison:
         self._pairs: list[dict[str, Any]] = found["pairs"]
         self._kind = kind
 
-    def _frame(self, rows: list[dict[str, Any]], names: Sequence[str]) -> Any:
-        return _inputs.to_frame({name: [row.get(name) for row in rows] for name in names}, self._kind)
-
     @property
     def overall(self) -> Any:
         """One row per metric: its difference over all samples."""
         rows = [{"metric": p["metric"], "first": p["first"], "second": p["second"], **_difference(p["overall"])} for p in self._pairs]
-        return self._frame(rows, ("metric", "first", "second", *_DIFFERENCE))
+        return _inputs.to_frame(rows, ("metric", "first", "second", *_DIFFERENCE), self._kind)
 
     @property
     def by_group(self) -> Any:
@@ -371,7 +365,7 @@ class Comparison:
             for a in p["attributes"]
             for level, found in a["groups"]
         ]
-        return self._frame(rows, ("metric", "attribute", "level", *_DIFFERENCE))
+        return _inputs.to_frame(rows, ("metric", "attribute", "level", *_DIFFERENCE), self._kind)
 
     @property
     def gaps(self) -> Any:
@@ -381,7 +375,7 @@ class Comparison:
             for p in self._pairs
             for a in p["attributes"]
         ]
-        return self._frame(rows, ("metric", "attribute", *_DIFFERENCE))
+        return _inputs.to_frame(rows, ("metric", "attribute", *_DIFFERENCE), self._kind)
 
 
 _DIFFERENCE = ("value", "lower", "upper", "p", "p_holm", "reason")

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fairtte_cli::library::{About, Baseline, Columns, InMemory, coverage_notes, page};
-use fairtte_metrics::evaluation::{built_in_metrics, evaluate_models};
+use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page};
+use fairtte_metrics::evaluation::{ScoredCohort, built_in_metrics, evaluate_models};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
     SubjectId, SurvivalCurves,
@@ -33,9 +33,9 @@ struct Input {
 }
 
 impl Input {
-    fn in_memory(&self) -> InMemory<'_> {
+    fn scored(&self) -> ScoredCohort<'_> {
         let Self { subjects, outcomes, curves, censoring, groups, .. } = self;
-        InMemory { subjects, outcomes, curves, censoring, groups }
+        ScoredCohort { subjects, outcomes, curves, censoring, groups }
     }
 }
 
@@ -155,13 +155,13 @@ pub(crate) fn evaluate(
         let curves = SurvivalCurves::new(grid, rows)?;
         let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
         let input = Input { subjects, outcomes, curves, censoring, groups, settings };
-        let notes = coverage_notes(input.in_memory(), &input.settings)?;
+        let notes = coverage_notes(&input.scored(), &input.settings)?;
         let running = EvaluationSettings { stop: stop.clone(), ..input.settings.clone() };
         let Input { subjects, outcomes, curves, censoring, groups, .. } = &input;
         let report = fairtte_metrics::evaluate(subjects, outcomes, curves, censoring, groups, &running)?;
         let baseline = covariates.map(|(columns, of_train)| {
             let train = train.zip(of_train);
-            let found = Baseline::new(input.in_memory(), columns, train, &running);
+            let found = Baseline::new(&input.scored(), columns, train, &running);
             found.map_err(|error| Failed::Other(error.to_string()))
         });
         let baseline = baseline.transpose()?;

@@ -6,7 +6,7 @@ use fairtte_metrics::rank::{
     harrell_concordance, uno_concordance,
 };
 use fairtte_metrics::scores::{BrierConvention, brier_score_by, integrated_brier_score_by, integrated_nbll, nbll};
-use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Reading, Risk, SurvivalCurves};
+use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, Reading, Risk, SurvivalCurves};
 use ndarray::Axis;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -14,6 +14,19 @@ use pyo3::prelude::*;
 use crate::arrays::{Flags, Matrix, Numbers, outcomes};
 use crate::errors::{Names, of_metric};
 use crate::pool::compute;
+
+/// Times and events of the training sample.
+type Train<'py> = (Numbers<'py>, Flags<'py>);
+
+fn train_and_test(
+    train: &Train<'_>,
+    time: &Numbers<'_>,
+    event: &Flags<'_>,
+    names: Names,
+) -> PyResult<(Outcomes, Outcomes)> {
+    let train = outcomes(&train.0, &train.1, Names { time: "survival_train", ..names })?;
+    Ok((train, outcomes(time, event, names)?))
+}
 
 /// Harrell's C: value, concordant, discordant, pairs tied in risk, pairs tied in time.
 ///
@@ -46,7 +59,7 @@ pub(crate) fn harrell(
 #[pyo3(signature = (train, event, time, estimate, tau=None, threads=None))]
 pub(crate) fn uno(
     py: Python<'_>,
-    train: (Numbers<'_>, Flags<'_>),
+    train: Train<'_>,
     event: Flags<'_>,
     time: Numbers<'_>,
     estimate: Numbers<'_>,
@@ -54,8 +67,7 @@ pub(crate) fn uno(
     threads: Option<usize>,
 ) -> PyResult<(f64, u64, u64, u64)> {
     let names = Names::default();
-    let train = outcomes(&train.0, &train.1, Names { time: "survival_train", ..names })?;
-    let outcomes = outcomes(&time, &event, names)?;
+    let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let risk = Risk::new(estimate.as_array().to_vec()).map_err(|error| of_metric(&error, names))?;
     let found = compute(py, threads, move |_| {
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
@@ -75,7 +87,7 @@ pub(crate) fn uno(
 #[pyo3(signature = (train, event, time, estimate, times, threads=None))]
 pub(crate) fn cumulative_dynamic_auc(
     py: Python<'_>,
-    train: (Numbers<'_>, Flags<'_>),
+    train: Train<'_>,
     event: Flags<'_>,
     time: Numbers<'_>,
     estimate: PyReadonlyArray2<'_, f64>,
@@ -83,8 +95,7 @@ pub(crate) fn cumulative_dynamic_auc(
     threads: Option<usize>,
 ) -> PyResult<(Vec<f64>, f64)> {
     let names = Names::default();
-    let train = outcomes(&train.0, &train.1, Names { time: "survival_train", ..names })?;
-    let outcomes = outcomes(&time, &event, names)?;
+    let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let (estimate, times) = (estimate.as_array().to_owned(), times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<(Vec<f64>, f64), MetricError> {
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
@@ -110,7 +121,7 @@ pub(crate) fn cumulative_dynamic_auc(
 #[pyo3(signature = (train, event, time, estimate, times, threads=None))]
 pub(crate) fn brier_score(
     py: Python<'_>,
-    train: (Numbers<'_>, Flags<'_>),
+    train: Train<'_>,
     event: Flags<'_>,
     time: Numbers<'_>,
     estimate: Matrix<'_>,
@@ -118,8 +129,7 @@ pub(crate) fn brier_score(
     threads: Option<usize>,
 ) -> PyResult<Vec<f64>> {
     let names = Names { survival: "estimate", ..Names::default() };
-    let train = outcomes(&train.0, &train.1, Names { time: "survival_train", ..names })?;
-    let outcomes = outcomes(&time, &event, names)?;
+    let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let (rows, times) = (estimate.to_rows(), times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {
         let convention = BrierConvention::ScikitSurvival;

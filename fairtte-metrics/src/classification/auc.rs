@@ -62,8 +62,7 @@ pub fn auc(predictions: &ClassPredictions) -> Result<f64, MetricError> {
 /// Those of [`auc`]; [`MetricError::TooFewSamples`] unless there are two samples of each class.
 pub fn delong(predictions: &ClassPredictions) -> Result<DeLong, MetricError> {
     let auc = auc(predictions)?;
-    let placements = Placements::new(predictions)?;
-    Ok(DeLong { auc, variance: placements.covariance(&placements) })
+    Ok(DeLong { auc, variance: Placements::new(predictions)?.variance() })
 }
 
 /// The test of equal AUCs of two models on the same samples. O(n log n).
@@ -126,15 +125,11 @@ impl Placements {
     }
 
     fn variance(&self) -> f64 {
-        self.covariance(self)
-    }
-
-    fn covariance(&self, other: &Self) -> f64 {
-        let of = |a: &[f64], b: &[f64]| {
-            let n = a.len() as f64;
-            let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
-            a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum::<f64>() / (n - 1.0) / n
+        let of_mean = |shares: &[f64]| {
+            let n = shares.len() as f64;
+            let mean = shares.iter().sum::<f64>() / n;
+            shares.iter().map(|share| (share - mean) * (share - mean)).sum::<f64>() / (n - 1.0) / n
         };
-        of(&self.positive, &other.positive) + of(&self.negative, &other.negative)
+        of_mean(&self.positive) + of_mean(&self.negative)
     }
 }

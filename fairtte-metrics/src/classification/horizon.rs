@@ -4,6 +4,7 @@
 //! negative ones (an event ends the observation, the absence of one takes the whole time), and if censoring depends on the
 //! risk, the AUC of those who stay is biased. The cumulative/dynamic AUC with weights 1 / G uses all samples.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::classification::{ClassPredictions, auc};
@@ -64,6 +65,12 @@ pub fn binary_at_horizon(outcomes: &Outcomes, horizon: f64) -> Result<HorizonCla
     Ok(HorizonClasses { horizon, rows, positive, n_left_out })
 }
 
+/// Curves of one time: 1 minus the probabilities of the event by `horizon`.
+pub(crate) fn curves_at(horizon: f64, probability: &[f64]) -> Result<SurvivalCurves, MetricError> {
+    let survival = Array2::from_shape_fn((probability.len(), 1), |(row, _)| 1.0 - probability[row]);
+    SurvivalCurves::new(vec![horizon], survival)
+}
+
 impl HorizonClasses {
     /// The probabilities of all samples, restricted to those with a class.
     ///
@@ -90,9 +97,7 @@ impl HorizonClasses {
         censoring: &CensoringCurve,
     ) -> Result<HorizonAuc, MetricError> {
         let naive = auc(&self.predictions(probability)?)?;
-        let without = probability.iter().map(|p| 1.0 - p).collect::<Vec<_>>();
-        let survival = ndarray::Array2::from_shape_fn((without.len(), 1), |(row, _)| without[row]);
-        let curves = SurvivalCurves::new(vec![self.horizon], survival)?;
+        let curves = curves_at(self.horizon, probability)?;
         let times = [self.horizon];
         let found = auc_td_with(outcomes, &curves, censoring, Reading::Step, &times, AucConvention::RiskRegression)?;
         let weighted = found.values.into_iter().next().unwrap_or(Err(MetricError::NoSamples))?;

@@ -8,7 +8,7 @@
 mod auc;
 mod calibration;
 mod confusion;
-mod horizon;
+pub(crate) mod horizon;
 mod logistic;
 mod parity;
 mod predictions;

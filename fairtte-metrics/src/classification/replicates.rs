@@ -72,7 +72,7 @@ impl SortedClasses {
         let error = readings.error;
         let bin_of = |p: f64| {
             let confidence = error.of(p, true).0;
-            (error.equal_width(confidence), error.of(p, true).0 > p)
+            (error.equal_width(confidence), confidence > p)
         };
         let mut rows: Vec<Row> = Vec::with_capacity(order.len());
         for row in &order {
@@ -131,16 +131,13 @@ impl SortedClasses {
             true_negative: negative - of(&sums.called[0]),
         };
         let any = |value: f64| (n > 0.0).then_some(value);
-        let tpr = |reading| {
-            if !both {
-                return None;
-            }
+        let tpr = both.then(|| {
             let (last, next) = ([of(&sums.last[0]), of(&sums.last[1])], [of(&sums.next[0]), of(&sums.next[1])]);
             if next[1] <= last[1] {
-                return Some(1.0);
+                return 1.0;
             }
-            Some(read_roc(last, next, (tnr, reading), [positive, negative]))
-        };
+            read_roc(last, next, (tnr, RocReading::Interpolated), [positive, negative])
+        });
         let (slope, intercept) = if both && self.has_logits { self.lines(sums, lane) } else { (None, None) };
         let ece = match error.bins {
             Bins::EqualWidth => any(self.error_of_width(sums, lane) / n),
@@ -159,7 +156,7 @@ impl SortedClasses {
             counts.f1().ok(),
             counts.false_positive_rate().ok(),
             counts.false_negative_rate().ok(),
-            tpr(RocReading::Interpolated),
+            tpr,
             counts.selection_rate().ok(),
         ]
     }

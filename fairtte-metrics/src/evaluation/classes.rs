@@ -13,13 +13,13 @@ pub use self::settings::{CLASS_METRICS, ClassSettings};
 use self::settings::{ECE, FNR, FPR, INTERCEPT, SELECTION, SLOPE};
 use crate::classification::replicates::{ClassValues, N_CLASS_METRICS, SortedClasses};
 use crate::classification::{
-    ClassPredictions, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score, calibration_intercept,
-    calibration_line, confusion, cross_entropy, delong, expected_calibration_error, tpr_at_tnr,
+    ClassPredictions, Confusion, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score,
+    calibration_intercept, calibration_line, confusion, cross_entropy, delong, expected_calibration_error, tpr_at_tnr,
 };
 use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
-use crate::evaluation::model_comparison::{ModelComparison, check_names, compare_pairs};
+use crate::evaluation::model_comparison::{ModelComparison, check_names, compare_pairs, every_two, owned};
 use crate::evaluation::report::{Estimate, MetricReport};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::evaluation::summary::Summary;
@@ -185,11 +185,9 @@ pub fn compare_classes(
     input.check()?;
     let evaluate = |(_, model): &(&str, &ClassPredictions)| Evaluated::of_classes(&input, model, class, false);
     let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
-    let n = models.len();
-    let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
-    let of_metric = |metric: usize| compare_pairs(&names, &pairs, &evaluated, metric, settings);
-    let pairs = (0..N_CLASS_METRICS).flat_map(of_metric).collect();
-    Ok(ModelComparison { models: names.into_iter().map(str::to_owned).collect(), pairs })
+    let every_two = every_two(models.len());
+    let of_metric = |metric: usize| compare_pairs(&names, &every_two, &evaluated, metric, settings);
+    Ok(ModelComparison { models: owned(&names), pairs: (0..N_CLASS_METRICS).flat_map(of_metric).collect() })
 }
 
 /// Positive samples as events, all at one time.
@@ -258,7 +256,7 @@ impl ClassSlice {
     fn new(rows: Vec<usize>, all: &ClassPredictions, class: &ClassSettings) -> Self {
         let found = all.select(&rows);
         let counts = confusion(&found, class.threshold);
-        let at = |read: fn(&crate::classification::Confusion) -> Result<f64, MetricError>| {
+        let at = |read: fn(&Confusion) -> Result<f64, MetricError>| {
             counts.as_ref().map_err(MetricError::clone).and_then(read)
         };
         let (line, intercept) = (calibration_line(&found), calibration_intercept(&found));
@@ -274,13 +272,13 @@ impl ClassSlice {
             expected_calibration_error(&found, class.calibration_error),
             line.map(|line| line.slope),
             intercept,
-            at(crate::classification::Confusion::accuracy),
-            at(crate::classification::Confusion::balanced_accuracy),
-            at(crate::classification::Confusion::f1),
-            at(crate::classification::Confusion::false_positive_rate),
-            at(crate::classification::Confusion::false_negative_rate),
+            at(Confusion::accuracy),
+            at(Confusion::balanced_accuracy),
+            at(Confusion::f1),
+            at(Confusion::false_positive_rate),
+            at(Confusion::false_negative_rate),
             tpr_at_tnr(&found, class.tnr, RocReading::Interpolated),
-            at(crate::classification::Confusion::selection_rate),
+            at(Confusion::selection_rate),
         ];
         Self { rows, values, sorted: SortedClasses::new(&found, class.readings(), start) }
     }

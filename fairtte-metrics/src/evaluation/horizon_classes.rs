@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::classification::horizon::curves_at;
 use crate::classification::{ClassPredictions, HorizonClasses, binary_at_horizon};
 use crate::evaluation::evaluated::{Evaluated, Input};
 use crate::evaluation::metrics::PreparedMetric;
@@ -11,9 +12,7 @@ use crate::evaluation::prepared::Prepared;
 use crate::evaluation::report::{Difference, MetricDescription, MetricReport};
 use crate::evaluation::summary::{Summary, difference, without_test_if_few};
 use crate::rank::{AucConvention, AucTd, PreparedAucTd};
-use crate::{
-    CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves,
-};
+use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, Reading, SubjectId};
 
 /// In the order of [`evaluate_at_horizon`].
 const BOTH: [MetricDescription<'static>; 2] = [
@@ -186,8 +185,7 @@ impl Weighted {
         censoring: &CensoringCurve,
         horizon: f64,
     ) -> Result<Self, MetricError> {
-        let survival = ndarray::Array2::from_shape_fn((probability.len(), 1), |(row, _)| 1.0 - probability[row]);
-        let curves = SurvivalCurves::new(vec![horizon], survival)?;
+        let curves = curves_at(horizon, probability)?;
         let (times, convention) = ([horizon], AucConvention::RiskRegression);
         Ok(Self(AucTd::prepare_with(outcomes, &curves, censoring, Reading::Step, &times, convention)?))
     }

@@ -144,11 +144,11 @@ pub(crate) fn predictions<'a>(
     models.iter().map(|(_, curves)| Predictions { curves, censoring, times: chosen.times() }).collect()
 }
 
-fn every_two(n: usize) -> Vec<(usize, usize)> {
+pub(crate) fn every_two(n: usize) -> Vec<(usize, usize)> {
     (0..n).flat_map(|first| (first + 1..n).map(move |second| (first, second))).collect()
 }
 
-fn owned(names: &[&str]) -> Vec<String> {
+pub(crate) fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 

@@ -9,7 +9,6 @@ use fairtte_metrics::{EvaluationSettings, Groups, Outcomes};
 
 use crate::CliError;
 use crate::baseline::{Baseline, CovariateColumn, Training};
-use crate::library::InMemory;
 use crate::scored::Scored;
 
 /// The covariates that were asked for, each once.
@@ -114,9 +113,7 @@ fn of_scored(
     settings: &EvaluationSettings,
 ) -> Result<Baseline, CliError> {
     let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
-    let (curves, censoring, groups) = (&scored.curves, &scored.censoring, &scored.groups);
-    let input = InMemory { subjects: &subjects, outcomes: &outcomes, curves, censoring, groups };
-    Baseline::new(input, columns, train, settings)
+    Baseline::new(&scored.with(&subjects, &outcomes), columns, train, settings)
 }
 
 /// The names of the attributes, then of the groups that are none.

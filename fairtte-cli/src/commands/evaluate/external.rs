@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fairtte_data::predictions::Rising;
 use fairtte_data::{Cohort, Part, read_predictions};
 use fairtte_metrics::Groups;
-use fairtte_metrics::evaluation::{CohortReports, Coverage, ScoredCohort, evaluate_cohorts};
+use fairtte_metrics::evaluation::{CohortReports, Coverage, evaluate_cohorts};
 use serde::Serialize;
 
 use super::outside::Call;
@@ -243,20 +243,8 @@ fn evaluate(own: &Scored, other: &Scored, call: &Call<'_>) -> Result<CohortRepor
     let (subjects, outcomes) = (own.cohort.subjects(&own.rows), own.cohort.outcomes(&own.rows)?);
     let (other_subjects, other_outcomes) = (other.cohort.subjects(&other.rows), other.cohort.outcomes(&other.rows)?);
     let found = evaluate_cohorts(
-        &ScoredCohort {
-            subjects: &subjects,
-            outcomes: &outcomes,
-            curves: &own.curves,
-            censoring: &own.censoring,
-            groups: &own.groups,
-        },
-        &ScoredCohort {
-            subjects: &other_subjects,
-            outcomes: &other_outcomes,
-            curves: &other.curves,
-            censoring: &other.censoring,
-            groups: &other.groups,
-        },
+        &own.with(&subjects, &outcomes),
+        &other.with(&other_subjects, &other_outcomes),
         call.settings,
     )?;
     match (&call.settings.times, &found.external.times_undefined) {
