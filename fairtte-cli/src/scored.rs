@@ -13,11 +13,17 @@ use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, Reading, SURVIVAL_TOLERANCE,
     SubjectId, SurvivalCurves, evaluate,
 };
-use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, Warning};
+use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, UNEQUAL_CENSORING, Warning};
 use ndarray::Axis;
 
 use crate::CliError;
 use crate::plural::counted;
+use crate::report::p_relation;
+
+/// Groups are said to be censored differently if the p value of their log-rank test is below this ..
+const UNEQUAL_CENSORING_P: f64 = 0.01;
+/// .. and the hazard of being censored of one group is at least this many times that of another.
+const UNEQUAL_CENSORING_TIMES: f64 = 1.5;
 
 /// The rows that are scored, with everything their metrics need.
 pub(crate) struct Scored {
@@ -143,6 +149,32 @@ impl Scored {
                  larger images, pre-trained weights or training.monitor = \"c-td\"; with few events no setting may help."
             );
             warnings.push(Warning { name: NO_RANKING.to_owned(), text });
+        }
+        warnings
+    }
+
+    /// Adds a warning for every attribute whose groups are censored so differently that one censoring curve is right for none
+    /// of them; see `docs/src/honesty.md`.
+    pub(crate) fn with_censoring(report: &EvaluationReport, mut warnings: Vec<Warning>) -> Vec<Warning> {
+        for of in &report.censoring_by_group {
+            let Some((p, (most, least))) = of.p_value.zip(of.extremes()) else { continue };
+            let times = most.ratio().zip(least.ratio()).map(|(most, least)| most / least);
+            if p >= UNEQUAL_CENSORING_P || times.is_some_and(|times| times < UNEQUAL_CENSORING_TIMES) {
+                continue;
+            }
+            let faster = times.filter(|times| times.is_finite()).map_or_else(
+                || format!("censored, {} is not", least.level),
+                |times| format!("censored {times:.1} times as fast as {}", least.level),
+            );
+            let text = format!(
+                "The groups of {} are censored differently: {} is {faster} (log-rank test p {}). One censoring curve weighs all \
+                 groups, so that a gap of the IBS may come from follow-up alone, and those of C^td and AUC^td partly; the \
+                 permutation test then says that groups differ, not that the model does.",
+                of.attribute,
+                most.level,
+                p_relation(p),
+            );
+            warnings.push(Warning { name: UNEQUAL_CENSORING.to_owned(), text });
         }
         warnings
     }

@@ -1,11 +1,12 @@
 """Mutation test of a folder: changes its code in many small ways and says which changes no test notices.
 
-    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--lib] [--tests NAME ..] [--longest SECONDS] [--only TEXT ..]
+    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--lib] [--tests NAME[/PART] ..] [--longest SECONDS] [--only TEXT ..]
                       [--sample N] [--seed N] [--resume FILE] [--work DIR] [--list]
 
 For instance `mutants.py fairtte-metrics rank scores` changes `fairtte-metrics/src/rank` and `src/scores` and runs the unit
 and integration tests of fairtte-metrics, not its documentation tests. `--with` adds the tests of further crates, `--lib`
-keeps the unit tests only, `--tests` these and those of `tests/NAME.rs`, and `--longest` leaves out tests that take longer.
+keeps the unit tests only, `--tests` these and those of `tests/NAME.rs` or `tests/NAME/main.rs`, with `NAME/PART` only the tests
+whose names contain PART, and `--longest` leaves out tests that take longer.
 `--only` keeps the mutants whose lines contain one of the texts, `--sample` that many per folder, drawn with `--seed`. With
 `--with fairtte-tests` the program is built with the switches too: the end-to-end tests run it. Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read
 what it prints.
@@ -56,16 +57,23 @@ def copy_tree(tree, rendered, crates, options):
             is_tested = name.split("/")[0] in ["Cargo.toml", *crates]
             content = content if is_tested else without_tests(content)
             if is_tested and name != "Cargo.toml":
-                content = with_tests(content, options, [test for test in options.tests if (ROOT / name).parent.joinpath(f"tests/{test}.rs").is_file()])
+                content = with_tests(content, options, asked_tests((ROOT / name).parent, options.tests))
             content = content.encode()
         write(tree / name, content)
+
+
+def asked_tests(crate, asked):
+    """Name -> path of the integration tests of a crate that were asked for."""
+    names = {test.split("/")[0] for test in asked}
+    paths = [(name, path) for name in sorted(names) for path in (f"tests/{name}.rs", f"tests/{name}/main.rs")]
+    return {name: path for name, path in paths if crate.joinpath(path).is_file()}
 
 
 def with_tests(manifest, options, tests):
     """The crate whose tests run: all, or `tests` of those that were asked for."""
     if options.lib or options.tests:
         manifest = without_integration_tests(manifest)
-    return manifest + "".join(f'\n[[test]]\nname = "{name}"\npath = "tests/{name}.rs"\n' for name in tests)
+    return manifest + "".join(f'\n[[test]]\nname = "{name}"\npath = "{path}"\n' for name, path in tests.items())
 
 
 def without_integration_tests(manifest):
@@ -220,13 +228,19 @@ def run(binary, names, environment, seconds):
     return code, time.monotonic() - begin
 
 
-def trace_tests(binaries, work, longest):
+def is_asked(executable, test, asked):
+    """Whether `NAME/PART` leaves this test of a binary in: it is not from NAME, or its name contains a PART."""
+    parts = [part for name, _, part in (wanted.partition("/") for wanted in asked) if Path(executable).name.startswith(f"{name}-")]
+    return not parts or any(part in test for part in parts)
+
+
+def trace_tests(binaries, work, longest, asked):
     """(binary, test) -> (seconds, switches reached); tests that fail unchanged or take too long are named and left out."""
     traced, path = {}, work / "trace"
     for binary in binaries:
         listed = subprocess.run([binary[0], "--list", "--format", "terse"], cwd=binary[1], capture_output=True, text=True, check=True)
         names = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
-        for name in names:
+        for name in (name for name in names if is_asked(binary[0], name, asked)):
             path.unlink(missing_ok=True)
             code, seconds = run(binary, [name], {"FAIRTTE_MUTANT_TRACE": str(path)}, longest)
             if code != 0:
@@ -299,7 +313,7 @@ def arguments():
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--with", dest="further", nargs="*", default=[], metavar="CRATE")
     parser.add_argument("--lib", action="store_true", help="only the unit tests, which are built sooner")
-    parser.add_argument("--tests", nargs="*", default=[], metavar="NAME")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="NAME[/PART]")
     parser.add_argument("--longest", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--sample", type=int)
@@ -357,7 +371,7 @@ def main():
     binaries = [binary for binary in binaries if Path(binary[1]).name in crates]
     print(f"built {len(active)} mutants in {time.monotonic() - begin:.0f} s", flush=True)
     begin = time.monotonic()
-    traced = trace_tests(binaries, options.work, options.longest)
+    traced = trace_tests(binaries, options.work, options.longest, options.tests)
     print(f"traced {len(traced)} tests in {time.monotonic() - begin:.0f} s", flush=True)
     draw = random.Random(options.seed)
     picked = []

@@ -192,6 +192,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let sample = format!("{} part", outputs.part.name());
     let warnings = Scored::with_ranking(&report, &sample, scored.with_warning(folder.warnings()?, &sample));
+    let warnings = Scored::with_censoring(&report, warnings);
     let page = Page {
         title: &run.name,
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),

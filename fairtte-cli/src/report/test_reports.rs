@@ -207,6 +207,7 @@ pub(crate) fn report() -> EvaluationReport {
         decisions: None,
         horizon: Some(4.0),
         groups_summary: curves.iter().map(summary).collect(),
+        censoring_by_group: Vec::new(),
         calibration: curves.iter().map(calibration).collect(),
         horizon_undefined: None,
         n: 120,

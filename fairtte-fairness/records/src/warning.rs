@@ -34,3 +34,6 @@ pub const FIRST_EPOCH: &str = "first-epoch";
 
 /// Name of the warning that the concordance of a run cannot be told from 0.5.
 pub const NO_RANKING: &str = "no-ranking";
+
+/// Name of the warning that the groups of an attribute are censored differently.
+pub const UNEQUAL_CENSORING: &str = "unequal-censoring";

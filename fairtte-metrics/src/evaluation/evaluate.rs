@@ -8,6 +8,7 @@ use crate::evaluation::at_risk::round_times;
 use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::censoring_by_group::censoring_by_group;
 use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::{Metric, RequestedMetric, known_metrics};
 use crate::evaluation::over_time::over_time;
@@ -130,6 +131,7 @@ impl ChosenTimes {
             metrics,
             curves: group_curves(input, curves)?,
             groups_summary: groups_summary(input, at)?,
+            censoring_by_group: censoring_by_group(input),
             calibration: calibration_curves(input, at)?,
             over_time: over_time(input, predictions, self.window.as_ref().ok())?,
             risk_tertiles: risk_tertiles(input, predictions, at)?,

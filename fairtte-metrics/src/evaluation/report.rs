@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
-use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow};
+use crate::evaluation::{
+    CalibrationCurve, CensoringByGroup, GroupSummary, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow,
+};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -48,6 +50,9 @@ pub struct EvaluationReport {
     /// Counts, follow-up and risks at the horizon, first of the whole sample, then of every group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups_summary: Vec<GroupSummary>,
+    /// Whether the groups of each attribute are censored differently, which one censoring curve does not correct.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub censoring_by_group: Vec<CensoringByGroup>,
     /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<CalibrationCurve>,

@@ -8,9 +8,12 @@
 //! exactly if every pair's interval does. Of two groups it is the interval of their signed difference, folded at 0.
 //!
 //! The same holds for the distance from the whole sample (d = group minus whole sample), for ratios (differences of
-//! logarithms) and for the worst value (the values themselves). Coverage is at least the level, for large samples.
+//! logarithms), for the worst value (the values themselves) and, in [`equity_scaling`], for equity scaling, whose
+//! denominator adds such distances. Coverage is at least the level, for large samples.
 //! Source: Westfall & Young (1993), Resampling-based multiple testing, section 2.5; Romano & Wolf (2005),
 //! doi:10.1111/j.1468-0262.2005.00615.x (studentised maxima).
+
+mod equity_scaling;
 
 use crate::evaluation::evaluated::{Evaluated, Sampled};
 use crate::evaluation::summary::difference;
@@ -35,6 +38,13 @@ impl Signed {
         Self { value: self.value - other.value, replicates }
     }
 
+    /// The part of an interval that lies within the range of value and replicates: a number has no further range.
+    fn within_replicates(&self, (lower, upper): (f64, f64)) -> (f64, f64) {
+        let known = self.replicates.iter().flatten().chain([&self.value]).copied();
+        let (least, most) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        (lower.max(least), upper.min(most))
+    }
+
     /// The logarithm; `None` of a value that is not above 0.
     fn ln(&self) -> Option<Self> {
         let ln = |value: f64| (value > 0.0).then(|| value.ln());
@@ -43,8 +53,8 @@ impl Signed {
 }
 
 impl Evaluated<'_> {
-    /// The interval of a comparison of the groups with at least `min_events` events; `None` of a comparison that is not
-    /// a largest or smallest number, without replicates, or where it does not exist.
+    /// The interval of a comparison of the groups with at least `min_events` events; `None` without replicates, where it
+    /// does not exist, and of the worst value of a metric with a target.
     pub(crate) fn simultaneous_interval(
         &self,
         metric: usize,
@@ -61,6 +71,10 @@ impl Evaluated<'_> {
         }
         let overall = self.overall(metric);
         let groups = sampled.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
+        let direction = self.metrics[metric].direction;
+        if let Comparison::EquityScaling(form) = comparison {
+            return equity_scaling::interval(form, &groups, &Signed::of(&overall)?, direction, settings.level);
+        }
         if groups.len() < 2 {
             return None;
         }
@@ -74,7 +88,7 @@ impl Evaluated<'_> {
                 largest(&from(&Signed::of(&overall)?.ln()?, &logarithms()?), settings.level).map(inverted)
             }
             Comparison::Worst if self.kinds[metric].target.is_none() => {
-                worst(&groups, self.metrics[metric].direction, settings.level)
+                worst(&groups, direction, settings.level)
             }
             Comparison::Gap | Comparison::Worst | Comparison::EquityScaling(_) => None,
         }
@@ -144,31 +158,28 @@ fn largest(differences: &[Signed], level: f64) -> Option<(f64, f64)> {
 
 /// The interval of the worst value.
 fn worst(groups: &[Signed], direction: Direction, level: f64) -> Option<(f64, f64)> {
-    // A value has no further range than its replicates.
-    let within = |((lower, upper), group): ((f64, f64), &Signed)| {
-        let known = group.replicates.iter().flatten().chain([&group.value]).copied();
-        let (least, most) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-        (lower.max(least), upper.min(most))
-    };
+    let within = |(interval, group): ((f64, f64), &Signed)| group.within_replicates(interval);
     simultaneous(groups, level)?.into_iter().zip(groups).map(within).reduce(|(low, high), (l, h)| match direction {
         Direction::HigherIsBetter => (low.min(l), high.min(h)),
         Direction::LowerIsBetter => (low.max(l), high.max(h)),
     })
 }
 
-/// Intervals that contain all true values together; replicates that lack one of the numbers are left out. `None`
-/// without replicates.
-fn simultaneous(numbers: &[Signed], level: f64) -> Option<Vec<(f64, f64)>> {
+/// By number, what each replicate adds to its value; replicates that lack one of the numbers are left out. `None` without
+/// numbers or replicates.
+fn deviations(numbers: &[&Signed]) -> Option<Vec<Vec<f64>>> {
     let n = numbers.first()?.replicates.len();
     let complete: Vec<usize> =
         (0..n).filter(|replicate| numbers.iter().all(|number| number.replicates[*replicate].is_some())).collect();
-    if complete.is_empty() {
-        return None;
-    }
-    let deviations = |number: &Signed| -> Vec<f64> {
+    let of = |number: &&Signed| -> Vec<f64> {
         complete.iter().filter_map(|replicate| number.replicates[*replicate]).map(|v| v - number.value).collect()
     };
-    let deviations: Vec<Vec<f64>> = numbers.iter().map(deviations).collect();
+    (!complete.is_empty()).then(|| numbers.iter().map(of).collect())
+}
+
+/// Intervals that contain all true values together. `None` without replicates.
+fn simultaneous(numbers: &[Signed], level: f64) -> Option<Vec<(f64, f64)>> {
+    let deviations = deviations(&numbers.iter().collect::<Vec<_>>())?;
     let error = |of: &Vec<f64>| {
         let mean = of.iter().sum::<f64>() / of.len() as f64;
         (of.iter().map(|deviation| (deviation - mean).powi(2)).sum::<f64>() / of.len() as f64).sqrt()
@@ -178,7 +189,7 @@ fn simultaneous(numbers: &[Signed], level: f64) -> Option<Vec<(f64, f64)>> {
         let of_number = deviations.iter().zip(&errors).filter(|(_, error)| **error > 0.0);
         of_number.map(|(deviations, error)| deviations[place].abs() / error).fold(0.0, f64::max)
     };
-    let mut largest: Vec<f64> = (0..complete.len()).map(studentised).collect();
+    let mut largest: Vec<f64> = (0..deviations[0].len()).map(studentised).collect();
     largest.sort_by(f64::total_cmp);
     let c = quantile(&largest, level);
     let interval = |(number, error): (&Signed, &f64)| (number.value - c * error, number.value + c * error);

@@ -48,15 +48,25 @@ impl EquityScaling {
         if values.is_empty() {
             return None;
         }
-        let distance = finite(match self {
+        let distance = finite(self.distance(values, overall))?;
+        finite(self.utility(overall, direction) / (1.0 + distance))
+    }
+
+    /// What is added to 1 in the denominator. A seminorm of (values, overall): it is 0 or more, doubles if both double, and
+    /// of a sum it is at most the sum of the two.
+    pub(crate) fn distance(self, values: &[f64], overall: f64) -> f64 {
+        match self {
             Self::FairTte | Self::FairSeg => values.iter().map(|value| (overall - value).abs()).sum(),
             Self::FairSegDeviation => deviation(values),
-        })?;
-        let utility = match (self, direction) {
+        }
+    }
+
+    /// The numerator.
+    pub(crate) fn utility(self, overall: f64, direction: Direction) -> f64 {
+        match (self, direction) {
             (Self::FairTte, Direction::LowerIsBetter) => 1.0 - overall,
             _ => overall,
-        };
-        finite(utility / (1.0 + distance))
+        }
     }
 }
 

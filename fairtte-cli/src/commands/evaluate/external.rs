@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::{Cohort, Part, read_predictions};
-use fairtte_metrics::Groups;
 use fairtte_metrics::evaluation::{CohortReports, Coverage, evaluate_cohorts};
+use fairtte_metrics::{EvaluationReport, Groups};
 use serde::Serialize;
 
 use super::outside::Call;
@@ -177,11 +177,16 @@ pub(super) fn run(
         let sentences = coverage.sentences(call.settings.reading);
         notes.extend(sentences.into_iter().map(|sentence| format!("{name}: {sentence}")));
     }
-    let warnings: Vec<String> = [(&own, "internal test part"), (&other, "external data")]
-        .into_iter()
-        .flat_map(|(scored, name)| scored.with_warning(Vec::new(), name))
-        .map(|warning| warning.text)
-        .collect();
+    let of_cohort = |scored: &Scored, report: &EvaluationReport, name: &str| -> Vec<String> {
+        let of_samples = Scored::with_censoring(report, Vec::new()).into_iter();
+        let of_samples = of_samples.map(|warning| format!("In the {name}: {}", warning.text));
+        scored.with_warning(Vec::new(), name).into_iter().map(|warning| warning.text).chain(of_samples).collect()
+    };
+    let warnings = [
+        of_cohort(&own, &reports.internal, "internal test part"),
+        of_cohort(&other, &reports.external, "external data"),
+    ]
+    .concat();
     let page = ExternalPage {
         title: &format!("{} on external data", internal.open.file.name),
         internal: &format!("test part of {}", internal.trained_on.cohort.name),

@@ -24,6 +24,7 @@ use crate::args::Evaluate;
 use crate::progress::say;
 use crate::report::{ModelsPage, render_models_page, render_models_table, tables_of_models, write_models};
 use crate::run_folder::write_text;
+use crate::scored::Scored;
 
 /// Width of the tables on a terminal.
 const WIDTH: usize = 80;
@@ -146,10 +147,13 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
         let sentences = coverage.sentences(call.settings.reading);
         notes.extend(sentences.into_iter().map(|sentence| format!("{name}: {sentence}")));
     }
-    let warnings: Vec<String> = found
+    // All models have the same samples.
+    let of_samples = reports.models.first().map(|(_, report)| Scored::with_censoring(report, Vec::new()));
+    let of_samples = of_samples.unwrap_or_default();
+    let of_models = found
         .iter()
-        .flat_map(|(name, warnings, ..)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)))
-        .collect();
+        .flat_map(|(name, warnings, ..)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)));
+    let warnings: Vec<String> = of_models.chain(of_samples.iter().map(|warning| warning.text.clone())).collect();
     let any = compared.any()?;
     let title = arguments.own.title.as_deref();
     let names: Vec<&str> = found.iter().map(|(name, ..)| name.as_str()).collect();
@@ -180,7 +184,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
                 name,
                 model,
                 coverage: *coverage,
-                warnings: warnings.clone(),
+                warnings: warnings.iter().chain(&of_samples).cloned().collect(),
                 report,
             })
             .collect(),

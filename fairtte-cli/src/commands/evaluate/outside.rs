@@ -257,7 +257,7 @@ fn publish_outside(
 ) -> Result<(), CliError> {
     let censoring = censoring_sample(input.censoring.fitted_on, part);
     let name = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
-    let warnings = scored.with_warning(Vec::new(), &name);
+    let warnings = Scored::with_censoring(report, scored.with_warning(Vec::new(), &name));
     let page = Page {
         title: input.title.as_deref().unwrap_or("Evaluation of saved predictions"),
         subtitle: &scored.cohort.name,

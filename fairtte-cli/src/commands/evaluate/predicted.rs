@@ -215,7 +215,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     let mut facts = predicted.facts();
     facts.push(("censoring curve fitted on".to_owned(), source.fact()));
     facts.extend(facts_of_labels(&predicted.cohort));
-    let warnings = scored.with_warning(Vec::new(), "evaluated sample");
+    let warnings = Scored::with_censoring(&report, scored.with_warning(Vec::new(), "evaluated sample"));
     let title = format!("Predictions for {}", predicted.cohort.name);
     let page = Page {
         title: &title,

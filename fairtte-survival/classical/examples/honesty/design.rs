@@ -34,13 +34,13 @@ pub enum Mechanism {
     Unmeasured,
     /// A constant hazard; event and censoring time of a person have Kendall's tau 0.5.
     EventTime,
-    /// A constant hazard, eight times as high in the last group as in the others.
-    Group,
+    /// A constant hazard, this many times as high in the last group as in the others.
+    Group(f64),
 }
 
 impl Mechanism {
     pub const ALL: [Self; 7] =
-        [Self::Random, Self::Staggered, Self::Cut, Self::Covariate, Self::Unmeasured, Self::EventTime, Self::Group];
+        [Self::Random, Self::Staggered, Self::Cut, Self::Covariate, Self::Unmeasured, Self::EventTime, Self::Group(8.0)];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Mechanism {
             Self::Covariate => "by x",
             Self::Unmeasured => "by z",
             Self::EventTime => "by event time",
-            Self::Group => "by group",
+            Self::Group(_) => "by group",
         }
     }
 }
@@ -80,8 +80,8 @@ impl Design {
         };
         let is_by_z = mechanism == Mechanism::Unmeasured;
         let mut by_group = vec![0.0; shares.len()];
-        if mechanism == Mechanism::Group {
-            by_group[shares.len() - 1] = 8.0_f64.ln();
+        if let Mechanism::Group(times) = mechanism {
+            by_group[shares.len() - 1] = times.ln();
         }
         let settings = GeneratorSettings {
             covariates: CovariateSettings { count: 1, correlation: 0.0, scale: Scale::None },

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p fairtte-classical --example honesty -- FOLDER [PART] [COHORTS]`
 //!
-//! PART is the beginning of the names of the parts that are run: `intervals`, `censoring`, `shares`, `tests`, `calibration`, `ranks`;
+//! PART is the beginning of the names of the parts that are run: `intervals`, `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`;
 //! `all` = every one. A part whose file is in FOLDER is not run again, so that a run that was stopped goes on where it was. COHORTS are
 //! those of every part, 0 = its own number. The files are Markdown tables; all are printed at the end.
 
@@ -18,6 +18,7 @@ mod ranks;
 mod rejections;
 mod shares;
 mod table;
+mod unequal;
 
 use std::path::Path;
 
@@ -40,6 +41,7 @@ fn main() {
         shares::parts(),
         rejections::parts(),
         intervals::parts(),
+        unequal::parts(),
     ]
     .into_iter()
     .flatten()

@@ -32,7 +32,7 @@ pub fn parts() -> Vec<Part> {
 }
 
 fn rows(n: usize, shares: [f64; 2], unequal: Unequal, what: &str, n_cohorts: u64) -> Vec<String> {
-    let mechanism = if matches!(unequal, Unequal::Censoring) { Mechanism::Group } else { Mechanism::Random };
+    let mechanism = if matches!(unequal, Unequal::Censoring) { Mechanism::Group(8.0) } else { Mechanism::Random };
     let mut design = Design::new(&shares, &[0.8, 0.8], mechanism, 0.4);
     if matches!(unequal, Unequal::Hazard) {
         design.settings.subgroups.hazards = vec![0.0, 2.0_f64.ln()];
