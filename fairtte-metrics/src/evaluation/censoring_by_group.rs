@@ -110,7 +110,9 @@ impl LogRank {
         // At tied times events come first.
         samples.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.censored.cmp(&b.censored)));
         let mut at_risk = vec![0.0; n_groups];
-        samples.iter().for_each(|sample| at_risk[sample.group] += 1.0);
+        for sample in &samples {
+            at_risk[sample.group] += 1.0;
+        }
         let mut sums = Self {
             observed: vec![0.0; n_groups],
             expected: vec![0.0; n_groups],
@@ -120,7 +122,9 @@ impl LogRank {
             if tied[0].censored {
                 sums.add(tied, &at_risk);
             }
-            tied.iter().for_each(|sample| at_risk[sample.group] -= 1.0);
+            for sample in tied {
+                at_risk[sample.group] -= 1.0;
+            }
         }
         sums
     }
@@ -128,7 +132,9 @@ impl LogRank {
     /// Adds the samples that are censored at one time.
     fn add(&mut self, tied: &[Sample], at_risk: &[f64]) {
         let (n, d) = (at_risk.iter().sum::<f64>(), tied.len() as f64);
-        tied.iter().for_each(|sample| self.observed[sample.group] += 1.0);
+        for sample in tied {
+            self.observed[sample.group] += 1.0;
+        }
         let variance = if n > 1.0 { d * (n - d) / (n - 1.0) } else { 0.0 };
         for (j, own) in at_risk.iter().map(|count| count / n).enumerate() {
             self.expected[j] += d * own;
@@ -164,7 +170,11 @@ mod tests {
     /// 60 samples in turns of three groups; with `stretched`, those of the first are observed half as long.
     fn sixty(stretched: bool) -> (Vec<f64>, Vec<bool>, Vec<Option<u32>>) {
         let time = |k: u32| (1.0 + f64::from(k * 37 % 101) / 10.0) * if stretched && k % 3 == 0 { 0.5 } else { 1.0 };
-        ((0..60).map(time).collect(), (0..60).map(|k: u32| k * 7 % 5 >= 2).collect(), (0..60).map(|k| Some(k % 3)).collect())
+        (
+            (0..60).map(time).collect(),
+            (0..60).map(|k: u32| k * 7 % 5 >= 2).collect(),
+            (0..60).map(|k| Some(k % 3)).collect(),
+        )
     }
 
     fn found(time: &[f64], censored: &[bool], of: &[Option<u32>]) -> CensoringByGroup {

@@ -6,9 +6,9 @@
 
 use crate::evaluation::at_risk::round_times;
 use crate::evaluation::calibration_curve::calibration_curves;
+use crate::evaluation::censoring_by_group::censoring_by_group;
 use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
-use crate::evaluation::censoring_by_group::censoring_by_group;
 use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::{Metric, RequestedMetric, known_metrics};
 use crate::evaluation::over_time::over_time;

@@ -87,9 +87,7 @@ impl Evaluated<'_> {
             Comparison::RatioToOverall => {
                 largest(&from(&Signed::of(&overall)?.ln()?, &logarithms()?), settings.level).map(inverted)
             }
-            Comparison::Worst if self.kinds[metric].target.is_none() => {
-                worst(&groups, direction, settings.level)
-            }
+            Comparison::Worst if self.kinds[metric].target.is_none() => worst(&groups, direction, settings.level),
             Comparison::Gap | Comparison::Worst | Comparison::EquityScaling(_) => None,
         }
     }

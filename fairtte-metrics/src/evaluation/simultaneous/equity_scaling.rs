@@ -116,7 +116,9 @@ mod tests {
     fn without_groups_or_complete_replicates_there_is_none() {
         let none = Signed { value: 0.5, replicates: vec![None, Some(0.5)] };
         let other = Signed { value: 0.5, replicates: vec![Some(0.5), None] };
-        let of = |groups: &[Signed], overall| interval(EquityScaling::FairTte, groups, overall, HigherIsBetter, 0.95);
+        let of = |groups: &[Signed], overall: &Signed| {
+            interval(EquityScaling::FairTte, groups, overall, HigherIsBetter, 0.95)
+        };
         assert_eq!(of(&[], &number(0.5, &[0.0])), None);
         assert_eq!(of(&[none], &other), None);
     }

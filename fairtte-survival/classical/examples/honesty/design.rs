@@ -39,8 +39,15 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    pub const ALL: [Self; 7] =
-        [Self::Random, Self::Staggered, Self::Cut, Self::Covariate, Self::Unmeasured, Self::EventTime, Self::Group(8.0)];
+    pub const ALL: [Self; 7] = [
+        Self::Random,
+        Self::Staggered,
+        Self::Cut,
+        Self::Covariate,
+        Self::Unmeasured,
+        Self::EventTime,
+        Self::Group(8.0),
+    ];
 
     pub fn name(self) -> &'static str {
         match self {

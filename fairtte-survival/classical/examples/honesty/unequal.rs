@@ -45,7 +45,10 @@ fn rows(times: f64, censored: f64, n: usize, n_cohorts: u64) -> Vec<String> {
         let differences: Vec<f64> = cohorts.iter().filter_map(|cohort| cohort.0[place]).collect();
         let (bias, error) = mean(&differences);
         let share = 100.0 * censored;
-        format!("| {share:.0} % | {times} | {n} | {} | {bias:+.4} ({error:.4}) | {rejected} | {warned} |", METRICS[place])
+        format!(
+            "| {share:.0} % | {times} | {n} | {} | {bias:+.4} ({error:.4}) | {rejected} | {warned} |",
+            METRICS[place]
+        )
     };
     (0..METRICS.len()).map(row).collect()
 }
