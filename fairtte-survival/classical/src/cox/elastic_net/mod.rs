@@ -10,6 +10,7 @@
 //! has the information itself of the covariates in play (a proximal Newton method), so that few approximations lead to the
 //! optimum, and Efron's ties are as exact as Breslow's. One lambda is chosen by cross-validation.
 
+mod criterion;
 mod cross_validation;
 mod model;
 mod path;
