@@ -16,10 +16,15 @@ use crate::cox::ordered::Ordered;
 const SMALLEST_L1_RATIO: f64 = 1e-3;
 /// The search ends where what is left is expected to be below this, in standard errors of a sample.
 const CLOSE: f64 = 1e-9;
+/// What the first step at a lambda is taken to leave of itself, and what any step leaves at least.
+const FIRST_CONTRACTION: f64 = 0.1;
+const LEAST_CONTRACTION: f64 = 1e-3;
+/// A step has at least the length that it has with this curvature: where the likelihood is flat, as far outside, no step is short.
+const LEAST_CURVATURE: f64 = 0.01;
 /// Steps at one lambda before approximations with a check take over.
 const MOST_STEPS: usize = 30;
 /// The curvature is computed again if a step is not shorter than the one before by this factor.
-const SLOW: f64 = 0.2;
+const SLOW: f64 = 0.05;
 /// As many columns are always in play: their curvature costs little.
 const FEW: usize = 128;
 /// Columns join that the gradient is expected to move at the next lambdas, as many.
@@ -73,8 +78,6 @@ struct Search<'a> {
     part: Ordered,
     /// Their information at earlier coefficients, divided by the number of samples.
     curvature: Option<Array2<f64>>,
-    /// Length of the last step as a share of that of the one before.
-    contraction: f64,
     last_lambda: f64,
 }
 
@@ -92,7 +95,6 @@ impl<'a> Search<'a> {
             part: ordered.with_columns(&in_play),
             in_play,
             curvature: None,
-            contraction: 1.0,
             last_lambda: f64::INFINITY,
         }
     }
@@ -167,7 +169,6 @@ impl<'a> Search<'a> {
     fn take_columns(&mut self) {
         self.part = self.ordered.with_columns(&self.in_play);
         self.curvature = None;
-        self.contraction = 1.0;
     }
 
     /// Goes to the minimum of the columns in play.
@@ -181,24 +182,28 @@ impl<'a> Search<'a> {
         for _ in 0..MOST_STEPS {
             let (slope, curvature) = self.derivatives(&b);
             let target = criterion.of_approximation(&b, &slope, &curvature);
-            let squares =
-                target.iter().zip(&b).zip(curvature.diag()).map(|((to, from), cell)| (to - from).powi(2) * cell);
+            let squares = target
+                .iter()
+                .zip(&b)
+                .zip(curvature.diag())
+                .map(|((to, from), cell)| (to - from).powi(2) * cell.max(LEAST_CURVATURE));
             let length = squares.sum::<f64>().sqrt();
             let share = before.map(|before| length / before);
-            self.contraction = share.unwrap_or(self.contraction);
-            // What is left after a step is about as much shorter than the step as it was than the one before.
-            if self.contraction * length <= CLOSE {
+            // What is left after a step is about as much shorter than the step as it was than the one before. One step alone, or a short
+            // one by chance, says little.
+            let expected = share.map_or(FIRST_CONTRACTION, |share| share.max(LEAST_CONTRACTION));
+            if expected * length <= CLOSE {
                 self.curvature = Some(curvature);
                 self.keep(&target);
                 return Ok(());
             }
-            if !length.is_finite() || share.is_some_and(|share| share > 2.0) {
+            if !(length <= 1.0) || share.is_some_and(|share| share > 1.0) {
                 break;
             }
             self.curvature = share.is_none_or(|share| share <= SLOW).then_some(curvature);
             (b, before) = (target, Some(length));
         }
-        (self.curvature, self.contraction) = (None, 1.0);
+        self.curvature = None;
         let minimum = criterion.minimum(&self.part, begin)?;
         self.keep(&minimum);
         Ok(())
