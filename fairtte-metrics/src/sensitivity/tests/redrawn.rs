@@ -1,6 +1,6 @@
 //! Draws of an imputation that have no model.
 
-use super::cohort::{Cohort, Design, END, settings};
+use super::cohort::{Cohort, Design, settings};
 use crate::evaluation::evaluated::Input;
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::sensitivity::completed::{MOST_REDRAWS, drawn_rows};
@@ -13,7 +13,7 @@ fn has_maximum(cohort: &Cohort, rows: &[usize]) -> bool {
     let (time, event) = (cohort.observed.time(), cohort.observed.event());
     // The prediction rises as survival falls.
     let risk = |row: usize| 1.0 - cohort.curves.survival()[[row, 12]];
-    let events: Vec<usize> = rows.iter().copied().filter(|row| event[*row] && time[*row] <= END).collect();
+    let events: Vec<usize> = rows.iter().copied().filter(|row| event[*row]).collect();
     let compared = |is_worse: &dyn Fn(f64, f64) -> bool| {
         events.iter().any(|e| rows.iter().any(|other| time[*other] >= time[*e] && is_worse(risk(*other), risk(*e))))
     };
@@ -31,7 +31,7 @@ fn draws_without_an_imputation_model_are_replaced_and_counted() {
             model: ImputationModel::Cox,
             imputations: 25,
             replicates: 0,
-            administrative: Some(END),
+            administrative: None,
             ..SensitivitySettings::default()
         };
         let evaluation = EvaluationSettings { replicates: 0, ..settings(&["brier@0.3"]) };
