@@ -194,7 +194,10 @@ fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>) -> Result<(
         late.push(found.iter().map(|of| of[1]).collect::<Vec<_>>());
     }
     if let Some(file) = drawing {
-        std::fs::write(file, heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names_of_models()))?;
+        std::fs::write(
+            file,
+            heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names_of_models()),
+        )?;
     }
     for (what, values) in [("early", early), ("late", late)] {
         let (rows, columns) = (values.len(), values[0].len());
