@@ -290,8 +290,12 @@ impl Ordered {
                 of_events += (1.0 - share) * height;
             }
             let (events, others) = values[block.start..block.end].split_at_mut(block.n_events);
-            events.iter_mut().for_each(|value| *value = 1.0 - *value * of_events);
-            others.iter_mut().for_each(|value| *value *= -hazard);
+            for value in events {
+                *value = 1.0 - *value * of_events;
+            }
+            for value in others {
+                *value *= -hazard;
+            }
         }
         predictor
     }

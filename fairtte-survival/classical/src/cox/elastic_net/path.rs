@@ -197,7 +197,7 @@ impl<'a> Search<'a> {
                 self.keep(&target);
                 return Ok(());
             }
-            if !(length <= 1.0) || share.is_some_and(|share| share > 1.0) {
+            if length.is_nan() || length > 1.0 || share.is_some_and(|share| share > 1.0) {
                 break;
             }
             self.curvature = share.is_none_or(|share| share <= SLOW).then_some(curvature);
