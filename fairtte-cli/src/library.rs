@@ -69,7 +69,8 @@ pub fn coverage_notes(input: &ScoredCohort<'_>, settings: &EvaluationSettings) -
 /// # Errors
 /// [`CliError`] if a figure cannot be drawn, which no input should cause.
 pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline>) -> Result<String, CliError> {
-    let warnings = Scored::with_censoring(report, Scored::with_ranking(report, "evaluated sample", Vec::new()));
+    let warnings = Scored::with_ranking(report, "evaluated sample", None, Vec::new());
+    let warnings = Scored::with_censoring(report, warnings);
     Ok(render_page(&Page {
         title: &about.title,
         subtitle: "",

@@ -36,6 +36,13 @@ pub(crate) struct Scored {
     pub(crate) censoring: CensoringCurve,
 }
 
+/// What may help a network that does not rank.
+pub(crate) const NETWORK_ADVICE: &str =
+    "more epochs, larger images, pre-trained weights or training.monitor = \"c-td\"";
+/// The same of an estimator on columns.
+pub(crate) const ESTIMATOR_ADVICE: &str =
+    "other covariates, another estimator, or a stronger penalty where there are many columns";
+
 impl Scored {
     /// The evaluated samples, with the subjects and outcomes of these rows.
     pub(crate) fn with<'a>(&'a self, subjects: &'a [SubjectId], outcomes: &'a Outcomes) -> ScoredCohort<'a> {
@@ -136,8 +143,13 @@ impl Scored {
     }
 
     /// Adds a warning if the concordance of the `sample` cannot be told from 0.5, unless all curves are equal, which is
-    /// said already.
-    pub(crate) fn with_ranking(report: &EvaluationReport, sample: &str, mut warnings: Vec<Warning>) -> Vec<Warning> {
+    /// said already. `advice` is what may help the model, if that is known.
+    pub(crate) fn with_ranking(
+        report: &EvaluationReport,
+        sample: &str,
+        advice: Option<&str>,
+        mut warnings: Vec<Warning>,
+    ) -> Vec<Warning> {
         let c_td = report.metric("c_td_antolini_strict").map(|metric| &metric.overall);
         let is_said = warnings.iter().any(|warning| warning.name == EQUAL_PREDICTIONS);
         let numbers = c_td.and_then(|c_td| Some((c_td.value?, c_td.lower?, c_td.upper?)));
@@ -145,8 +157,9 @@ impl Scored {
             let events = c_td.map(|c_td| counted(c_td.n_events, "event")).unwrap_or_default();
             let text = format!(
                 "C^td of the {sample} is {value:.3} ({lower:.3} to {upper:.3}; {events}): it is not shown to be better than 0.5, \
-                 which is guessing, and gaps between groups of a model that guesses say nothing about fairness. Try more epochs, \
-                 larger images, pre-trained weights or training.monitor = \"c-td\"; with few events no setting may help."
+                 which is guessing, and gaps between groups of a model that guesses say nothing about fairness. {}ith few events \
+                 no setting may help.",
+                advice.map_or_else(|| "W".to_owned(), |advice| format!("Try {advice}; w"))
             );
             warnings.push(Warning { name: NO_RANKING.to_owned(), text });
         }

@@ -33,7 +33,7 @@ use crate::report::bias::BiasSection;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
-use crate::scored::Scored;
+use crate::scored::{ESTIMATOR_ADVICE, NETWORK_ADVICE, Scored};
 use crate::sensitivity::Sensitivity;
 
 /// How results are shown.
@@ -191,7 +191,9 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let section = folder.bias_section();
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let sample = format!("{} part", outputs.part.name());
-    let warnings = Scored::with_ranking(&report, &sample, scored.with_warning(folder.warnings()?, &sample));
+    let advice = if run.estimator.is_some() { ESTIMATOR_ADVICE } else { NETWORK_ADVICE };
+    let warnings =
+        Scored::with_ranking(&report, &sample, Some(advice), scored.with_warning(folder.warnings()?, &sample));
     let warnings = Scored::with_censoring(&report, warnings);
     let page = Page {
         title: &run.name,

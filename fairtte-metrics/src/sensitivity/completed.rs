@@ -15,7 +15,7 @@ use crate::{CensoringCurve, CensoringTies, Groups, MetricError, Outcomes, Subjec
 pub(super) const WITHIN: usize = 2;
 
 /// Draws that may take the place of one whose imputation model does not exist.
-const MOST_REDRAWS: usize = 20;
+pub(super) const MOST_REDRAWS: usize = 20;
 
 /// Everything that stays the same over draws and deltas.
 pub(super) struct Analysis<'a> {
@@ -127,7 +127,7 @@ impl Analysis<'_> {
 }
 
 /// The rows of a bootstrap draw, each as often as it was drawn.
-fn drawn_rows(bootstrap: &Bootstrap, replicate: usize) -> Vec<usize> {
+pub(super) fn drawn_rows(bootstrap: &Bootstrap, replicate: usize) -> Vec<usize> {
     let weights = bootstrap.weights(replicate);
     weights.iter().enumerate().flat_map(|(row, weight)| std::iter::repeat_n(row, *weight as usize)).collect()
 }

@@ -5,3 +5,4 @@ mod coverage;
 mod input;
 mod limits;
 mod recovery;
+mod redrawn;

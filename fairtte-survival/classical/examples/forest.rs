@@ -2,6 +2,10 @@
 //! `forest [TREES [SAMPLES..]]`, by default 20 trees on 1,000, 10,000 and 50,000 samples.
 //!
 //! Ten columns, of which three matter; times are exponential, many are censored.
+//!
+//! `forest --risks TABLE.csv SETTINGS SEEDS` grows a forest on the rows of a table whose last column is 0 and prints the risks of
+//! those where it is 1, a line per seed 0, 1, ..: columns are numbers, the last three the time, the event and that mark; SETTINGS are
+//! those of a run file as JSON. `benches/peers/forest.py` puts it beside other packages.
 
 #![expect(clippy::print_stdout, reason = "an example shows its results")]
 
@@ -14,7 +18,13 @@ use ndarray::Array2;
 use rand::RngExt as _;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let numbers: Vec<usize> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [option, table, settings, seeds] = words.as_slice()
+        && option == "--risks"
+    {
+        return risks(table, &serde_json::from_str(settings)?, seeds.parse()?);
+    }
+    let numbers: Vec<usize> = words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
     let (trees, sizes) = numbers.split_first().unwrap_or((&20, &[]));
     let sizes = if sizes.is_empty() { &[1000, 10_000, 50_000] } else { sizes };
     for (name, preset) in [("ranger", ForestSettings::ranger()), ("rfsrc", ForestSettings::rfsrc())] {
@@ -40,6 +50,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let highest = risk.iter().copied().fold(0.0, f64::max);
             println!("  risk of all in {:.3} s, highest {highest:.1}", start.elapsed().as_secs_f64());
         }
+    }
+    Ok(())
+}
+
+/// Prints the risks of the marked rows of a table, by forests of the others.
+fn risks(table: &str, settings: &ForestSettings, seeds: u64) -> Result<(), Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string(table)?;
+    let rows: Result<Vec<Vec<f64>>, _> =
+        text.lines().skip(1).map(|line| line.split(',').map(str::parse).collect()).collect();
+    let rows = rows?;
+    let part = |marked: bool| -> Result<(Array2<f64>, Outcomes), Box<dyn std::error::Error>> {
+        let (mut columns, mut times, mut events) = (Vec::new(), Vec::new(), Vec::new());
+        for row in &rows {
+            let [covariates @ .., time, event, mark] = row.as_slice() else { return Err("a row has no mark".into()) };
+            if (*mark > 0.0) == marked {
+                columns.extend(covariates);
+                times.push(*time);
+                events.push(*event > 0.0);
+            }
+        }
+        let columns = Array2::from_shape_vec((times.len(), columns.len() / times.len().max(1)), columns)?;
+        Ok((columns, Outcomes::new(times, events)?))
+    };
+    let ((columns, outcomes), (others, _)) = (part(false)?, part(true)?);
+    for seed in 0..seeds {
+        let (forest, _) = RandomSurvivalForest::fit(&columns, &outcomes, &ForestSettings { seed, ..settings.clone() })?;
+        let risk: Vec<String> = forest.risk(&others)?.iter().map(f64::to_string).collect();
+        println!("{}", risk.join(","));
     }
     Ok(())
 }

@@ -5,6 +5,8 @@
 //! Models are fitted to treatment and covariates of PEOPLE (default 1,000) and predict as many others. ROWS.csv are real covariates, one
 //! row per person and a column of numbers per covariate, with a line of names; without it they are normal. MALE is given for intervals up to
 //! the 75 % quantile of the event times (early), and from there to the 99 % quantile (late).
+//!
+//! With `--heat-map FILE.svg` at the end, models x scenarios alone are run and also drawn.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 
@@ -19,6 +21,9 @@ use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::statistics::{RangeQuantile, RankTable, RankTies, critical_difference, friedman};
 use fairtte_metrics::{Direction, Outcomes, SurvivalCurves};
 use ndarray::Array2;
+
+#[path = "survival_benchmark/heat_map.rs"]
+mod heat_map;
 
 type Failure = Box<dyn std::error::Error>;
 /// Fits a model and predicts the curves of other people on a grid.
@@ -73,6 +78,14 @@ fn scenarios() -> Vec<(&'static str, &'static str, GeneratorSettings)> {
         ("piece-4", "non-linear", of(piece(4), None)),
         ("piece-9", "non-linear", of(piece(9), None)),
     ]
+}
+
+fn names_of_scenarios() -> Vec<String> {
+    scenarios().into_iter().map(|(name, kind, _)| format!("{name} ({kind})")).collect()
+}
+
+fn names_of_models() -> Vec<String> {
+    models().into_iter().map(|(name, _)| name).collect()
 }
 
 /// Where covariates come from, and how many people are drawn.
@@ -160,7 +173,7 @@ fn average(repeats: u64, one: impl Fn(u64) -> Result<Vec<Vec<f64>>, Failure>) ->
 }
 
 fn header(first: &str) {
-    let names: Vec<String> = models().into_iter().map(|(name, _)| name).collect();
+    let names = names_of_models();
     println!("\n| {first} | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
 }
 
@@ -168,7 +181,7 @@ fn line(first: &str, values: impl Iterator<Item = String>) {
     println!("| {first} | {} |", values.collect::<Vec<_>>().join(" | "));
 }
 
-fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
+fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>) -> Result<(), Failure> {
     header("scenario: MALE early / late");
     let (mut early, mut late) = (Vec::new(), Vec::new());
     for (name, kind, settings) in scenarios() {
@@ -179,6 +192,12 @@ fn by_scenario(source: &Source, repeats: u64) -> Result<(), Failure> {
         line(&format!("{name} ({kind})"), found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
         early.push(found.iter().map(|of| of[0]).collect::<Vec<_>>());
         late.push(found.iter().map(|of| of[1]).collect::<Vec<_>>());
+    }
+    if let Some(file) = drawing {
+        std::fs::write(
+            file,
+            heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names_of_models()),
+        )?;
     }
     for (what, values) in [("early", early), ("late", late)] {
         let (rows, columns) = (values.len(), values[0].len());
@@ -270,13 +289,18 @@ fn read_rows(path: &str) -> Result<Array2<f64>, Failure> {
 }
 
 fn main() -> Result<(), Failure> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = arguments.iter().position(|word| word == "--heat-map");
+    let drawing = option.and_then(|place| arguments.drain(place..).nth(1));
     let n = arguments.first().map_or(Ok(1_000), |word| word.parse())?;
     let repeats = arguments.get(1).map_or(Ok(3), |word| word.parse())?;
     let rows = arguments.get(2).map(|path| read_rows(path)).transpose()?;
     let source = Source { n, rows };
     println!("{n} people to fit, as many to predict; {repeats} repeats");
-    by_scenario(&source, repeats)?;
+    by_scenario(&source, repeats, drawing.as_deref())?;
+    if drawing.is_some() {
+        return Ok(());
+    }
     confounding(&source, repeats)?;
     subgroups(&source, repeats)
 }

@@ -32,6 +32,11 @@ pub(crate) trait Objective {
     /// # Errors
     /// Where the objective grows without end.
     fn step(&self, parameters: &Array1<f64>, here: &Self::Point) -> Result<Step, ClassicalError>;
+
+    /// Why there is no maximum, where the search was given up after `steps` at `parameters`.
+    fn not_found(&self, _parameters: &Array1<f64>, steps: usize) -> ClassicalError {
+        ClassicalError::NotFound { steps }
+    }
 }
 
 /// A step of the parameters that leads uphill.
@@ -46,7 +51,7 @@ pub(crate) struct Step {
 /// The parameters at the maximum, with the derivatives there.
 ///
 /// # Errors
-/// Those of [`Objective::step`], [`ClassicalError::NotFound`].
+/// Those of [`Objective::step`] and [`Objective::not_found`].
 pub(crate) fn maximise<O: Objective>(
     objective: &O,
     start: Array1<f64>,
@@ -69,10 +74,8 @@ pub(crate) fn maximise<O: Objective>(
             (next, there)
         };
         let is_uphill = |there: &O::Point| O::value(there).is_finite() && O::value(there) >= lowest;
-        (parameters, here) = shares
-            .map(moved)
-            .find(|(_, there)| is_uphill(there))
-            .ok_or(ClassicalError::NotFound { steps: done + 1 })?;
+        let found = shares.map(moved).find(|(_, there)| is_uphill(there));
+        (parameters, here) = found.ok_or_else(|| objective.not_found(&parameters, done + 1))?;
     }
-    Err(ClassicalError::NotFound { steps: MOST_STEPS })
+    Err(objective.not_found(&parameters, MOST_STEPS))
 }

@@ -120,20 +120,21 @@ fn logistic_columns(settings: &LogisticHazardSettings) -> Columns {
     }
 }
 
-fn aft_columns(settings: &AftSettings) -> Columns {
-    if settings.penalty > 0.0 { Columns::Any } else { Columns::Independent }
+/// A penalty on squared coefficients chooses one of all coefficients that say the same.
+fn unless_penalised(penalty: f64) -> Columns {
+    if penalty > 0.0 { Columns::Any } else { Columns::Independent }
 }
 
 estimators! {
-    Cox("cox", CoxSettings, CoxModel, |_| Columns::Independent):
+    Cox("cox", CoxSettings, CoxModel, |settings| unless_penalised(settings.ridge)):
         "Cox regression: covariates multiply the hazard (Cox 1972), Efron's or Breslow's ties, ridge penalty, strata";
     CoxElasticNet("cox-elastic-net", CoxElasticNetSettings, CoxElasticNetModel, |_| Columns::Any):
         "Cox regression with an elastic net, whose strength is chosen by cross-validation (Simon et al. 2011)";
-    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, |_| Columns::Independent):
+    CoxTimeVarying("cox-time-varying", CoxTimeVaryingSettings, CoxTimeVaryingModel, |settings| unless_penalised(settings.ridge)):
         "Cox regression with coefficients that change with time (Therneau & Grambsch 2000)";
     LogisticHazard("logistic-hazard", LogisticHazardSettings, LogisticHazard, logistic_columns):
         "logistic hazard: a logistic regression of the event in every interval of time (Brown 1975), ridge penalty";
-    Aft("aft", AftSettings, AcceleratedFailureTime, aft_columns):
+    Aft("aft", AftSettings, AcceleratedFailureTime, |settings| unless_penalised(settings.penalty)):
         "accelerated failure time: Weibull, log-normal or log-logistic times by maximum likelihood (Kalbfleisch & Prentice 2002)";
     Forest("forest", ForestSettings, RandomSurvivalForest, |_| Columns::Any):
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
@@ -200,18 +201,37 @@ mod tests {
 
     /// A column per level and the intercept say the same, which a penalty alone settles; the catalogue and the fit agree on it.
     #[test]
-    fn accelerated_failure_times_with_a_penalty_take_a_column_per_level() {
+    fn a_penalty_takes_a_column_per_level_and_without_one_a_level_is_left_out() {
         let level = |row: usize| (row * 7) % 3;
         let covariates = Array2::from_shape_fn((60, 3), |(row, column)| f64::from(u8::from(level(row) == column)));
         let time: Vec<f64> = (0..60).map(|row| 1.0 + (level(row) * 10 + (row * 37) % 59) as f64).collect();
         let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
-        for (penalty, columns) in [(0.0, Columns::Independent), (0.01, Columns::Any)] {
-            let estimator = Estimator::Aft(AftSettings { penalty, ..AftSettings::default() });
-            assert_eq!(estimator.columns(), columns);
+        let of = |penalty: f64| {
+            let steps = crate::TimeFunction::Steps(vec![30.0]);
+            [
+                Estimator::Aft(AftSettings { penalty, ..AftSettings::default() }),
+                Estimator::Cox(CoxSettings { ridge: penalty, ..CoxSettings::default() }),
+                Estimator::CoxTimeVarying(CoxTimeVaryingSettings {
+                    ridge: penalty,
+                    function: steps,
+                    ..CoxTimeVaryingSettings::default()
+                }),
+            ]
+        };
+        for estimator in of(0.0) {
+            assert_eq!(estimator.columns(), Columns::Independent, "{}", estimator.name());
             let found = estimator.fit(&covariates, &outcomes);
-            match columns {
-                Columns::Independent => assert!(matches!(found, Err(ClassicalError::Collinear { .. }))),
-                Columns::Any => assert_eq!(found.unwrap().n_covariates(), 3),
+            assert!(matches!(found, Err(ClassicalError::Collinear { .. })), "{found:?}");
+        }
+        for estimator in of(0.01) {
+            assert_eq!(estimator.columns(), Columns::Any, "{}", estimator.name());
+            let model = estimator.fit(&covariates, &outcomes).unwrap();
+            assert_eq!(model.n_covariates(), 3);
+            // Of all coefficients that say the same, the penalty takes those whose standardised sum is 0.
+            if let FittedEstimator::Cox(model) = model {
+                let scale = |column: usize| covariates.column(column).std(0.0);
+                let sum: f64 = (0..3).map(|k| model.coefficients[k].value * scale(k).powi(2)).sum();
+                assert!(sum.abs() < 1e-8, "{sum}");
             }
         }
     }

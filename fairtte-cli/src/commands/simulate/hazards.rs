@@ -118,8 +118,32 @@ fn people(request: &Request, covariates: Option<&Array2<f64>>) -> Result<Generat
     generated.map_err(|error| CliError::Estimator(error.with_names(&names)))
 }
 
+/// Columns that the tables of the people have beside the covariates.
+const OWN_COLUMNS: [&str; 13] = [
+    "sample_id",
+    "subject_id",
+    "time",
+    "event",
+    "treatment",
+    "treatment_group",
+    "subgroup_group",
+    "event_time",
+    "event_time_untreated",
+    "event_time_treated",
+    "censoring_time",
+    "propensity",
+    "unmeasured",
+];
+
 /// Columns of numbers without missing cells, in the order in which hazards read them.
 fn read_rows(path: &Path, columns: &[String]) -> Result<(Rows, Array2<f64>), CliError> {
+    if let Some(name) = columns.iter().find(|name| OWN_COLUMNS.contains(&name.as_str())) {
+        let message = format!(
+            "\"{name}\" is a column that the simulation writes itself, expected covariates of the table with other names ({})",
+            OWN_COLUMNS.join(", ")
+        );
+        return Err(CliError::setting("--columns", message, Some("rename the column in the table")));
+    }
     let table = Table::read(path)?;
     let mut values = Array2::zeros((table.n_rows(), columns.len()));
     let mut hasher = blake3::Hasher::new();

@@ -1,7 +1,7 @@
 //! A fitted Cox model.
 
 use fairtte_metrics::SurvivalCurves;
-use fairtte_metrics::statistics::{chi_square_upper_tail, normal_quantile};
+use fairtte_metrics::statistics::chi_square_upper_tail;
 use ndarray::{Array1, Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use super::newton::inverse;
 use super::samples::key_of;
 use super::settings::CoxSettings;
 use crate::estimator::check_covariates;
-use crate::{ClassicalError, SurvivalModel};
+use crate::{ClassicalError, Estimate, SurvivalModel};
 
-/// The effect of one covariate on the log hazard.
+/// The effect of one covariate on the log hazard: an [`Estimate`] with the name and the mean of its covariate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CoxCoefficient {
@@ -26,11 +26,14 @@ pub struct CoxCoefficient {
 }
 
 impl CoxCoefficient {
+    /// The number alone, with its standard error.
+    pub fn estimate(&self) -> Estimate {
+        Estimate { value: self.value, standard_error: self.standard_error }
+    }
+
     /// Hazard ratio with the ends of its Wald interval; `None` without standard error or for a level outside (0, 1).
     pub fn hazard_ratio(&self, level: f64) -> Option<(f64, f64, f64)> {
-        let error = self.standard_error.filter(|_| level > 0.0 && level < 1.0)?;
-        let reach = normal_quantile(f64::midpoint(1.0, level)) * error;
-        Some((self.value.exp(), (self.value - reach).exp(), (self.value + reach).exp()))
+        self.estimate().ratio(level)
     }
 
     /// Wald's test of a coefficient of 0; `None` without standard error.

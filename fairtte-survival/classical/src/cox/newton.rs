@@ -1,23 +1,18 @@
-//! The maximum of a concave log likelihood by Newton's method, with a ridge penalty.
+//! The maximum of a concave log likelihood with a ridge penalty, and what can go wrong with it.
 
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
 use ndarray::{Array1, Array2, s};
 
 use crate::ClassicalError;
 use crate::estimator::Column;
+use crate::newton::{Objective, Step, maximise};
 
-const MOST_STEPS: usize = 60;
-/// Newton's method ends with the step whose squared length in standard errors is below this: it converges quadratically,
-/// so that what is left is below the rounding of numbers.
-const TOLERANCE: f64 = 1e-12;
 /// A coefficient of a covariate with standard deviation 1 beyond it separates the samples.
 const MOST_COEFFICIENT: f64 = 30.0;
 /// The likelihood is flat where its information about a coefficient is below this share of that at coefficients of 0.
 const FLAT: f64 = 1e-8;
 /// Share of a covariate's information that the others must leave unexplained.
 const INDEPENDENT: f64 = 1e-9;
-/// Rounding may lower the log likelihood near its maximum by this share.
-const ROUNDING: f64 = 1e-12;
 
 /// A log likelihood at one point.
 pub(super) struct Derivatives {
@@ -48,17 +43,47 @@ pub(super) struct Maximum {
 struct Penalised<'a, L> {
     of: &'a L,
     ridge: f64,
+    /// Diagonal of the penalised information at coefficients of 0, `[p]`.
+    at_zero: Array1<f64>,
 }
 
-impl<L: Concave> Penalised<'_, L> {
-    /// Derivatives of the penalised log likelihood, and its value without the penalty.
-    fn derivatives(&self, at: &Array1<f64>) -> (Derivatives, f64) {
-        let mut here = self.of.derivatives(at);
-        let plain = here.value;
-        here.value -= 0.5 * self.ridge * at.dot(at);
-        here.gradient.scaled_add(-self.ridge, at);
-        here.information.diag_mut().map_inplace(|cell| *cell += self.ridge);
-        (here, plain)
+/// Derivatives of the penalised log likelihood, and its value without the penalty.
+struct Point {
+    penalised: Derivatives,
+    plain: f64,
+}
+
+impl<L: Concave> Objective for Penalised<'_, L> {
+    type Point = Point;
+
+    fn at(&self, coefficients: &Array1<f64>) -> Point {
+        let mut penalised = self.of.derivatives(coefficients);
+        let plain = penalised.value;
+        penalised.value -= 0.5 * self.ridge * coefficients.dot(coefficients);
+        penalised.gradient.scaled_add(-self.ridge, coefficients);
+        penalised.information.diag_mut().map_inplace(|cell| *cell += self.ridge);
+        Point { penalised, plain }
+    }
+
+    fn value(point: &Point) -> f64 {
+        point.penalised.value
+    }
+
+    fn step(&self, coefficients: &Array1<f64>, here: &Point) -> Result<Step, ClassicalError> {
+        let Derivatives { gradient, information, .. } = &here.penalised;
+        let is_beyond = |b: &f64| b.abs() > MOST_COEFFICIENT;
+        let is_flat = |term: &usize| information[[*term, *term]] < FLAT * self.at_zero[*term];
+        let out_of_bounds = coefficients.iter().position(is_beyond).or_else(|| (0..self.at_zero.len()).find(is_flat));
+        if let Some(term) = out_of_bounds {
+            return Err(separates(coefficients, term));
+        }
+        let lower = cholesky(information.clone(), 0.0).map_err(|term| separates(coefficients, term))?;
+        let by = solve_lower(&lower, gradient);
+        Ok(Step { decrement: by.dot(gradient), by, is_exact: true })
+    }
+
+    fn not_found(&self, coefficients: &Array1<f64>, _: usize) -> ClassicalError {
+        separates(coefficients, largest(coefficients))
     }
 }
 
@@ -67,55 +92,25 @@ impl<L: Concave> Penalised<'_, L> {
 /// # Errors
 /// Without a penalty [`ClassicalError::NotAtRisk`], [`ClassicalError::Collinear`]; [`ClassicalError::Separates`].
 pub(super) fn maximum<L: Concave>(of: &L, p: usize, ridge: f64) -> Result<Maximum, ClassicalError> {
-    let objective = Penalised { of, ridge };
-    let mut coefficients = Array1::zeros(p);
-    let (mut here, log_likelihood_null) = objective.derivatives(&coefficients);
+    let zero = Array1::zeros(p);
+    let mut objective = Penalised { of, ridge, at_zero: Array1::zeros(p) };
+    let start = objective.at(&zero);
+    let Derivatives { gradient, information, .. } = &start.penalised;
     if ridge <= 0.0 {
-        check_independent(&here.information)?;
+        check_independent(information)?;
     }
-    let at_zero = here.information.diag().to_owned();
-    let score_statistic = {
-        let lower = cholesky(here.information.clone(), 0.0).map_err(|term| separates(&coefficients, term))?;
-        solve_lower(&lower, &here.gradient).dot(&here.gradient)
-    };
-    for _ in 0..MOST_STEPS {
-        let is_flat = |term: &usize| here.information[[*term, *term]] < FLAT * at_zero[*term];
-        if let Some(term) = (0..p).find(is_flat) {
-            return Err(separates(&coefficients, term));
-        }
-        let lower = cholesky(here.information.clone(), 0.0).map_err(|term| separates(&coefficients, term))?;
-        let step = solve_lower(&lower, &here.gradient);
-        let is_short = step.iter().zip(&coefficients).all(|(step, b)| step.abs() <= 0.01 * (1.0 + f64::abs(*b)));
-        if step.dot(&here.gradient) <= TOLERANCE && is_short {
-            let coefficients = coefficients + step;
-            let (last, log_likelihood) = objective.derivatives(&coefficients);
-            let covariance = inverse(last.information).map_err(|term| separates(&coefficients, term))?;
-            return Ok(Maximum { coefficients, covariance, log_likelihood, log_likelihood_null, score_statistic });
-        }
-        (coefficients, here) = uphill(&objective, &coefficients, &here, &step)
-            .ok_or_else(|| separates(&coefficients, largest(&coefficients)))?;
-        if let Some(term) = coefficients.iter().position(|b: &f64| b.abs() > MOST_COEFFICIENT) {
-            return Err(separates(&coefficients, term));
-        }
-    }
-    Err(separates(&coefficients, largest(&coefficients)))
-}
-
-/// A step that does not lower the likelihood: the whole one, or a half, a quarter, ..
-fn uphill<L: Concave>(
-    objective: &Penalised<'_, L>,
-    from: &Array1<f64>,
-    here: &Derivatives,
-    step: &Array1<f64>,
-) -> Option<(Array1<f64>, Derivatives)> {
-    let shares = std::iter::successors(Some(1.0), |share| Some(share / 2.0)).take(20);
-    let moved = |share: f64| {
-        let next = from + &(step * share);
-        let (there, _) = objective.derivatives(&next);
-        (next, there)
-    };
-    let lowest = here.value - ROUNDING * here.value.abs();
-    shares.map(moved).find(|(_, there)| there.value >= lowest && there.value.is_finite())
+    let lower = cholesky(information.clone(), 0.0).map_err(|term| separates(&zero, term))?;
+    let score_statistic = solve_lower(&lower, gradient).dot(gradient);
+    objective.at_zero = information.diag().to_owned();
+    let (coefficients, last) = maximise(&objective, zero)?;
+    let covariance = inverse(last.penalised.information).map_err(|term| separates(&coefficients, term))?;
+    Ok(Maximum {
+        coefficients,
+        covariance,
+        log_likelihood: last.plain,
+        log_likelihood_null: start.plain,
+        score_statistic,
+    })
 }
 
 /// The inverse of a symmetric positive definite matrix; `Err` with the first row without a positive pivot.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use super::newton::{Concave, Derivatives};
@@ -84,6 +84,9 @@ pub(super) struct Steps {
     pub(super) means: Array2<f64>,
 }
 
+/// Numbers of which two can be multiplied without an overflow.
+const MODERATE: Range<f64> = 1e-150..1e150;
+
 impl Ordered {
     /// Samples with covariates `x` `[n, p]`, times, events and strata `[n]`.
     pub(super) fn new((time, event): (&[f64], &[bool]), stratum: &[usize], x: &Array2<f64>, ties: CoxTies) -> Self {
@@ -141,6 +144,8 @@ impl Ordered {
         let n = window.end;
         let (mut at_risk, mut tied) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let (mut value, mut sum, mut stratum) = (0.0, 0.0, usize::MAX);
+        // The product of sums whose logarithm is still to be taken: one logarithm for many of them.
+        let mut product = 1.0_f64;
         for (place, block) in self.blocks[..window.end].iter().enumerate() {
             if block.stratum != stratum {
                 (sum, stratum) = (0.0, block.stratum);
@@ -151,13 +156,36 @@ impl Ordered {
             if window.contains(&place) {
                 value += (block.start..first_censored).map(|place| predictor[place]).sum::<f64>();
                 for (share, count) in self.ties.steps(block.n_events) {
-                    value -= count * (sum - share * of_events).ln();
+                    let at_risk = sum - share * of_events;
+                    if count > 1.0 || !MODERATE.contains(&at_risk) {
+                        value -= count * at_risk.ln();
+                        continue;
+                    }
+                    product *= at_risk;
+                    if !MODERATE.contains(&product) {
+                        value -= product.ln();
+                        product = 1.0;
+                    }
                 }
             }
             at_risk.push(sum);
             tied.push(of_events);
         }
-        Sweep { risk, at_risk, tied, value }
+        Sweep { risk, at_risk, tied, value: value - product.ln() }
+    }
+
+    /// The log partial likelihoods at several coefficients. O(n p) for each.
+    pub(super) fn likelihoods(&self, coefficients: &[Array1<f64>]) -> Vec<f64> {
+        /// Coefficients whose predictors are computed at a time: one matrix product, and little memory.
+        const AT_A_TIME: usize = 16;
+        let p = self.x.ncols();
+        let of_chunk = |chunk: &[Array1<f64>]| {
+            let chosen = Array2::from_shape_fn((p, chunk.len()), |(row, column)| chunk[column][row]);
+            let predictors = self.x.dot(&chosen);
+            let value = |predictor: ArrayView1<'_, f64>| self.sweep(&predictor.to_owned(), &self.all()).value;
+            predictors.columns().into_iter().map(value).collect::<Vec<f64>>()
+        };
+        coefficients.chunks(AT_A_TIME).flat_map(of_chunk).collect()
     }
 
     /// The steps of the baseline hazard in the blocks `window`, with the means of the samples at risk. O(n p).
@@ -235,6 +263,43 @@ impl Ordered {
         hazards
     }
 
+    /// The gradient by the linear predictors: of every sample its event minus its risk times the baseline hazard up to its time, `[n]`.
+    /// O(n).
+    pub(super) fn residuals(&self, mut predictor: Array1<f64>) -> Array1<f64> {
+        predictor.mapv_inplace(f64::exp);
+        let values = predictor.as_slice_mut().expect("numbers lie one after the other");
+        let mut sums = Vec::with_capacity(self.blocks.len());
+        let (mut at_risk, mut stratum) = (0.0, usize::MAX);
+        for block in &self.blocks {
+            if block.stratum != stratum {
+                (at_risk, stratum) = (0.0, block.stratum);
+            }
+            let tied: f64 = values[block.start..block.start + block.n_events].iter().sum();
+            at_risk += tied + values[block.start + block.n_events..block.end].iter().sum::<f64>();
+            sums.push((at_risk, tied));
+        }
+        let (mut hazard, mut stratum) = (0.0, usize::MAX);
+        for (block, (at_risk, tied)) in self.blocks.iter().zip(sums).rev() {
+            if block.stratum != stratum {
+                (hazard, stratum) = (0.0, block.stratum);
+            }
+            let mut of_events = hazard;
+            for (share, count) in self.ties.steps(block.n_events) {
+                let height = count / (at_risk - share * tied);
+                hazard += height;
+                of_events += (1.0 - share) * height;
+            }
+            let (events, others) = values[block.start..block.end].split_at_mut(block.n_events);
+            for value in events {
+                *value = 1.0 - *value * of_events;
+            }
+            for value in others {
+                *value *= -hazard;
+            }
+        }
+        predictor
+    }
+
     /// By stratum with events its number, its event times, ascending, and the cumulative hazard after each.
     pub(super) fn baselines(&self, steps: &Steps) -> Vec<(usize, Vec<f64>, Vec<f64>)> {
         let mut found: Vec<(usize, Vec<f64>, Vec<f64>)> = Vec::new();
@@ -300,6 +365,8 @@ fn add_scaled(sum: &mut [f64], factor: f64, x: &[f64]) {
 
 /// Rows that are multiplied at a time, so that they stay in the cache.
 const ROWS: usize = 512;
+/// Columns that are multiplied at a time.
+const COLUMNS: usize = 32;
 
 /// x' diag(weights) x, for weights >= 0.
 pub(super) fn weighted_products(x: &ArrayView2<'_, f64>, weights: &[f64]) -> Array2<f64> {
@@ -310,7 +377,12 @@ pub(super) fn weighted_products(x: &ArrayView2<'_, f64>, weights: &[f64]) -> Arr
         for ((row, weight), mut scaled) in rows.rows().into_iter().zip(weights).zip(scaled.rows_mut()) {
             scaled.iter_mut().zip(row).for_each(|(scaled, x)| *scaled = weight * x);
         }
-        general_mat_mul(1.0, &rows.t(), &scaled.slice(s![..weights.len(), ..]), 1.0, &mut products);
+        // Blocks of columns with the rows above them: the rest is their mirror image.
+        for from in (0..p).step_by(COLUMNS) {
+            let to = p.min(from + COLUMNS);
+            let (left, right) = (rows.slice(s![.., ..to]), scaled.slice(s![..weights.len(), from..to]));
+            general_mat_mul(1.0, &left.t(), &right, 1.0, &mut products.slice_mut(s![..to, from..to]));
+        }
     }
     // The upper triangle, so that rounding does not make it asymmetric.
     for row in 0..p {

@@ -108,6 +108,7 @@ fn settings_and_rows_that_cannot_be_used_are_refused_in_one_sentence() {
     refuse(&rows("a,b"), DATA, "covariate \"b\" is no number");
     refuse(&rows("a,c"), DATA, "covariate \"c\" is the same in all 3 samples");
     refuse(&rows("a,d"), DATA, "\"d\"");
+    refuse(&rows("a,time"), CONFIG, "\"time\" is a column that the simulation writes itself");
     refuse(&["--rows", &table, "--columns", "a"], CONFIG, "hazard is one that reads 2 covariates");
     let output = folder.path().join("films").display().to_string();
     let call = ["simulate", "--output", &output, "--rows", &table, "--columns", "a"];

@@ -66,13 +66,14 @@ pub(super) fn cross_validate(
         let deviation = standardise(&mut part);
         let fitted = path(&part, Penalty { lambdas, l1_ratio: settings.l1_ratio })?;
         let n_events = (outcomes.n_events() - n_kept) as f64;
-        let deviance = |b: &Array1<f64>| {
-            let value = |ordered: &Ordered, b: &Array1<f64>| ordered.sweep(&ordered.x.dot(b), &ordered.all()).value;
-            let found = -2.0 * (value(&all, &(b / &deviation)) - value(&part, b)) / n_events;
+        let own_units: Vec<Array1<f64>> = fitted.iter().map(|b| b / &deviation).collect();
+        let deviance = |(of_all, of_part): (f64, f64)| {
+            let found = -2.0 * (of_all - of_part) / n_events;
             // A risk that the samples of the fit did not show may overflow: no lambda is chosen for it.
             if found.is_finite() { found.min(WORST) } else { WORST }
         };
-        Ok(Some(Fold { deviances: fitted.iter().map(deviance).collect(), n_events }))
+        let deviances = all.likelihoods(&own_units).into_iter().zip(part.likelihoods(&fitted)).map(deviance).collect();
+        Ok(Some(Fold { deviances, n_events }))
     };
     let folds: Result<Vec<Option<Fold>>, ClassicalError> = (0..settings.folds).into_par_iter().map(of_fold).collect();
     let folds: Vec<Fold> = folds?.into_iter().flatten().collect();

@@ -10,6 +10,7 @@
 //! has the information itself of the covariates in play (a proximal Newton method), so that few approximations lead to the
 //! optimum, and Efron's ties are as exact as Breslow's. One lambda is chosen by cross-validation.
 
+mod criterion;
 mod cross_validation;
 mod model;
 mod path;
@@ -136,11 +137,10 @@ impl CoxElasticNetSettings {
         };
         let ordered = &prepared.ordered;
         let saturated = saturated_likelihood(&prepared);
-        let value = |b: &Array1<f64>| ordered.sweep(&ordered.x.dot(b), &ordered.all()).value;
-        let null = value(&Array1::zeros(names.len()));
-        let explained = |b: &Array1<f64>| {
+        let null = ordered.likelihoods(&[Array1::zeros(names.len())])[0];
+        let explained = |value: f64| {
             let possible = saturated - null;
-            if possible > 0.0 { (value(b) - null) / possible } else { 0.0 }
+            if possible > 0.0 { (value - null) / possible } else { 0.0 }
         };
         let sweep = ordered.sweep(&ordered.x.dot(&standardised[chosen]), &ordered.all());
         let steps = ordered.steps(&sweep, &ordered.all());
@@ -159,7 +159,7 @@ impl CoxElasticNetSettings {
             n: samples.outcomes.n(),
             n_events: samples.outcomes.n_events(),
             coefficients,
-            deviance_ratios: standardised.iter().map(explained).collect(),
+            deviance_ratios: ordered.likelihoods(&standardised).into_iter().map(explained).collect(),
             lambdas,
             path,
             chosen,

@@ -204,3 +204,39 @@ fn samples_of_a_subject_share_a_fold_and_settings_out_of_range_are_named() {
     let error = of().fit(&ndarray::array![[1.0], [2.0], [0.0]], &one).unwrap_err();
     assert_eq!(error.to_string(), "number of events: 1, expected at least 2, the number of coefficients");
 }
+
+/// The search with an old curvature ends at the conditions of the optimum, whatever the columns: many, correlated, with outliers.
+#[test]
+fn the_search_ends_at_the_optimum_with_many_correlated_columns_and_with_outliers() {
+    let mut rng = fairtte_metrics::seeds::stream(7, "test/elastic-net", &[]);
+    let mut uniform = move || rand::RngExt::random::<f64>(&mut rng);
+    for (n, p, l1_ratio) in [(150, 30, 1.0), (150, 30, 0.2), (60, 150, 0.9)] {
+        let mut x = Array2::from_shape_fn((n, p), |_| uniform() - 0.5);
+        for mut row in x.rows_mut() {
+            let common = uniform();
+            row.slice_mut(ndarray::s![..10]).mapv_inplace(|value| value + common);
+        }
+        x[[3, 1]] = 40.0;
+        let rate = |row: usize| (2.0 * x[[row, 0]] - x[[row, 5]] + x[[row, 12]]).exp();
+        let times: Vec<f64> = (0..n).map(|row| (-20.0 * (1.0 - uniform()).ln() / rate(row)).ceil()).collect();
+        let outcomes = Outcomes::new(times, (0..n).map(|row| row % 3 > 0).collect()).unwrap();
+        let layout = Layout::new(&x, Vec::new());
+        let ordered = Prepared::new(&x, &outcomes, &layout, CoxTies::Efron).unwrap().ordered;
+        let largest = largest_lambda(&ordered, l1_ratio);
+        let lambdas: Vec<f64> = (0..25).map(|k| largest * 0.85_f64.powi(k)).collect();
+        let found = path(&ordered, Penalty { lambdas: &lambdas, l1_ratio }).unwrap();
+        let mut n_selected = 0;
+        for (lambda, b) in lambdas.iter().zip(&found) {
+            let slope = ordered.derivatives(b).gradient / n as f64 - &(b * (lambda * (1.0 - l1_ratio)));
+            for (slope, b) in slope.iter().zip(b) {
+                if b.abs() > 0.0 {
+                    assert!((slope - lambda * l1_ratio * b.signum()).abs() < 1e-8, "{n} {p} {lambda}: {slope}");
+                    n_selected += 1;
+                } else {
+                    assert!(slope.abs() <= lambda * l1_ratio + 1e-8, "{n} {p} {lambda}: {slope}");
+                }
+            }
+        }
+        assert!(n_selected > 100);
+    }
+}
