@@ -225,13 +225,17 @@ class Evaluation:
         found: list[dict[str, Any]] = self._report["metrics"]
         return found
 
+    def _metric(self, metric: str | None) -> dict[str, Any] | None:
+        """The metric of this name; the first for None."""
+        wanted = self._metrics()[0]["name"] if metric is None else _SHORT.get(metric, metric)
+        return next((found for found in self._metrics() if found["name"] == wanted), None)
+
     def __getitem__(self, metric: str) -> Estimate:
-        wanted = _SHORT.get(metric, metric)
-        for found in self._metrics():
-            if found["name"] == wanted:
-                return Estimate(found["overall"])
-        names = ", ".join(found["name"] for found in self._metrics())
-        raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+        found = self._metric(metric)
+        if found is None:
+            names = ", ".join(found["name"] for found in self._metrics())
+            raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+        return Estimate(found["overall"])
 
     _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
 
