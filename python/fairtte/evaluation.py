@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -313,9 +314,16 @@ class Evaluation:
         return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Writes :meth:`to_html` to a file and returns its path."""
+        """Writes :meth:`to_html` to a file, all of it or nothing, and returns its path."""
         target = Path(path)
-        target.write_text(self.to_html(), encoding="utf-8")
+        page = self.to_html()
+        # Beside the target, because only within a folder is a file renamed in one step.
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(page, encoding="utf-8")
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
         return target
 
     def compare(

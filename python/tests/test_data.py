@@ -48,13 +48,13 @@ def test_a_table_becomes_a_cohort_with_every_row_accounted_for(tmp_path):
 
 
 def test_the_hash_is_that_of_the_content(tmp_path):
-    first = cohort(tmp_path)
+    first = cohort(tmp_path, sample="image")
     assert len(first.content_hash) == 64 and first.provenance["adapter"] == "tabular"
     path = tmp_path / "cohort.csv"
     head, *rows = path.read_text().splitlines()
     path.write_text("\n".join([head, *rows[::-1]]))
     attributes = ["sex", {"name": "age", "threshold": 60}]
-    read = {"subject": "person", "attributes": attributes, "time_unit": "months"}
+    read = {"subject": "person", "sample": "image", "attributes": attributes, "time_unit": "months"}
     assert fairtte.data.table(path, **read).content_hash == first.content_hash
     path.write_text("\n".join([head, *rows]).replace("p0,1,0", "p0,1,1"))
     assert fairtte.data.table(path, **read).content_hash != first.content_hash

@@ -3,6 +3,7 @@
 import os
 import pickle
 import stat
+import sys
 import threading
 import time
 import _thread
@@ -111,7 +112,15 @@ def test_output_larger_than_a_pipe_does_not_block(tmp_path):
 
 def test_ctrl_c_is_passed_on_once_and_waited_for(tmp_path):
     mark = tmp_path / "mark"
-    child = script(tmp_path, f'trap \'echo stopped >> "{mark}"; exit 130\' INT\necho ready >&2\nwhile true; do sleep 0.05; done')
+    # Of Python, because a shell cannot trap a signal that was ignored when it started.
+    code = "\n".join([
+        "import signal, sys, time",
+        f"def stop(*_): open({str(mark)!r}, 'a').write('stopped\\n'); sys.exit(130)",
+        "signal.signal(signal.SIGINT, stop)",
+        "time.sleep(20)",
+    ])
+    (tmp_path / "child.py").write_text(code)
+    child = script(tmp_path, f'exec "{sys.executable}" "{tmp_path / "child.py"}"')
     threading.Timer(0.7, _thread.interrupt_main).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
