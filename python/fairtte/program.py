@@ -93,7 +93,12 @@ def _read_lines(stream: IO[str], kept: Any, shown: Any) -> None:
 
 def _wait(child: subprocess.Popen[str]) -> int:
     try:
-        return child.wait()
+        while True:
+            # In short waits, between which Python handles signals that interrupt no system call.
+            try:
+                return child.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                continue
     except BaseException:
         child.send_signal(signal.SIGINT)
         try:

@@ -48,7 +48,8 @@ pub(crate) fn bias_sources(
     if let Some(((row, column), value)) = features.indexed_iter().find(|(_, value)| !value.is_finite()) {
         return Err(metric_error(format!("features[{row}, {column}] is {value}, expected a finite number")));
     }
-    let found = compute(py, threads, move |_| measure(&features, &outcomes, &groups, &subjects, components, &settings))?;
+    let found =
+        compute(py, threads, move |_| measure(&features, &outcomes, &groups, &subjects, components, &settings))?;
     Ok(found.map_err(refused)?.to_string())
 }
 

@@ -77,8 +77,7 @@ pub(crate) fn read_run(folder: PathBuf) -> PyResult<(Cohort, Vec<(String, Text)>
     let damaged = |error: &dyn std::fmt::Display| data_error(format!("{}: {error}", path.display()));
     let record = std::fs::read_to_string(&path).map_err(|error| damaged(&error))?;
     let record: Value = serde_json::from_str(&record).map_err(|error| damaged(&error))?;
-    cohort.provenance =
-        serde_json::from_value(record["provenance"].clone()).map_err(|error| damaged(&error))?;
+    cohort.provenance = serde_json::from_value(record["provenance"].clone()).map_err(|error| damaged(&error))?;
     for (field, key) in [(&mut cohort.name, "name"), (&mut cohort.time_unit, "time-unit")] {
         record[key].as_str().unwrap_or_default().clone_into(field);
     }

@@ -96,8 +96,7 @@ pub(crate) fn fit_estimator(
     let outcomes = outcomes(&time, &event, Names { time: "time of y", ..Names::default() })?;
     let covariates = covariates.to_rows();
     let subjects = subject_ids(subjects, outcomes.n())?;
-    let found =
-        compute(py, threads, move |_| estimator.fit_named(&covariates, &outcomes, &columns, &subjects))?;
+    let found = compute(py, threads, move |_| estimator.fit_named(&covariates, &outcomes, &columns, &subjects))?;
     Ok(Fitted { model: Arc::new(found.map_err(|error| of_estimator(&error))?) })
 }
 

@@ -2,7 +2,8 @@
 
 use fairtte_metrics::selection::{RunTable, SelectionCriterion, select_run};
 use fairtte_metrics::statistics::{
-    Adjustment, CliqueRule, RangeQuantile, RankTable, RankTies, SignedRankSettings, adjust_p_values, critical_difference,
+    Adjustment, CliqueRule, RangeQuantile, RankTable, RankTies, SignedRankSettings, adjust_p_values,
+    critical_difference,
 };
 use fairtte_metrics::{Direction, MetricError, statistics};
 use numpy::{IntoPyArray as _, PyArray2};
