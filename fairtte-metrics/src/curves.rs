@@ -78,6 +78,11 @@ impl SurvivalCurves {
         &self.survival
     }
 
+    /// The probabilities `[n, n_times]` themselves, without a copy.
+    pub fn into_survival(self) -> Array2<f64> {
+        self.survival
+    }
+
     /// Number of samples.
     pub fn n(&self) -> usize {
         self.survival.nrows()

@@ -5,13 +5,14 @@ Nothing here imports pandas, polars or torch: their objects are known by the mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import MetricError
+from ._errors import FairtteError, MetricError
 
 Array = NDArray[Any]
 
@@ -200,17 +201,40 @@ def frame_library(*values: Any) -> str:
 
 def to_frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str], kind: str) -> Any:
     """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays."""
-    by_name = {name: [row.get(name) for row in rows] for name in names}
+    return to_frame_of_columns({name: [row.get(name) for row in rows] for name in names}, kind)
+
+
+def to_frame_of_columns(columns: Mapping[str, Any], kind: str) -> Any:
+    """A data frame of columns, of pandas or polars; without either, a dict of NumPy arrays."""
     if kind == "polars":
         import polars
 
-        return polars.DataFrame(by_name, strict=False, infer_schema_length=None)
+        return polars.DataFrame(dict(columns), strict=False, infer_schema_length=None)
     try:
         import pandas
     except ImportError:
         try:
             import polars
         except ImportError:
-            return {name: np.array(values, dtype=object) for name, values in by_name.items()}
-        return polars.DataFrame(by_name, strict=False, infer_schema_length=None)
-    return pandas.DataFrame(by_name)
+            return {name: np.array(values, dtype=object) for name, values in columns.items()}
+        return polars.DataFrame(dict(columns), strict=False, infer_schema_length=None)
+    return pandas.DataFrame(dict(columns))
+
+
+@contextmanager
+def bar(what: str, is_shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar of tqdm that is moved by ``show(done, total)``; None if it is not asked for."""
+    if not is_shown:
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise FairtteError("progress=True needs tqdm: pip install tqdm") from None
+    with tqdm(desc=what, unit="") as shown:
+
+        def show(done: int, total: int) -> None:
+            shown.total = total
+            shown.update(done - shown.n)
+
+        yield show

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -225,13 +226,17 @@ class Evaluation:
         found: list[dict[str, Any]] = self._report["metrics"]
         return found
 
+    def _metric(self, metric: str | None) -> dict[str, Any] | None:
+        """The metric of this name; the first for None."""
+        wanted = self._metrics()[0]["name"] if metric is None else _SHORT.get(metric, metric)
+        return next((found for found in self._metrics() if found["name"] == wanted), None)
+
     def __getitem__(self, metric: str) -> Estimate:
-        wanted = _SHORT.get(metric, metric)
-        for found in self._metrics():
-            if found["name"] == wanted:
-                return Estimate(found["overall"])
-        names = ", ".join(found["name"] for found in self._metrics())
-        raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+        found = self._metric(metric)
+        if found is None:
+            names = ", ".join(found["name"] for found in self._metrics())
+            raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+        return Estimate(found["overall"])
 
     _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
 
@@ -309,9 +314,16 @@ class Evaluation:
         return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Writes :meth:`to_html` to a file and returns its path."""
+        """Writes :meth:`to_html` to a file, all of it or nothing, and returns its path."""
         target = Path(path)
-        target.write_text(self.to_html(), encoding="utf-8")
+        page = self.to_html()
+        # Beside the target, because only within a folder is a file renamed in one step.
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(page, encoding="utf-8")
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
         return target
 
     def compare(

@@ -1,6 +1,6 @@
 //! From arrays of `NumPy` to the types of the crates, each array copied once.
 
-use fairtte_metrics::Outcomes;
+use fairtte_metrics::{Outcomes, SubjectId};
 use ndarray::{Array2, ArrayView2, Axis, Zip};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -52,4 +52,19 @@ pub(crate) fn outcomes(time: &Numbers<'_>, event: &Flags<'_>, names: Names) -> P
         return Err(metric_error(message));
     }
     Outcomes::new(time, event).map_err(|error| of_metric(&error, names))
+}
+
+/// The subject of each of `n` samples; without `subjects`, every sample is of another one.
+///
+/// # Errors
+/// `MetricError` if their number differs.
+pub(crate) fn subject_ids(subjects: Option<Vec<String>>, n: usize) -> PyResult<Vec<SubjectId>> {
+    match subjects {
+        Some(subjects) if subjects.len() != n => {
+            let message = format!("subject has {} values, expected {n}, one for each of time", subjects.len());
+            Err(metric_error(message))
+        }
+        Some(subjects) => Ok(subjects.into_iter().map(SubjectId::new).collect()),
+        None => Ok((0..n).map(|row| SubjectId::new(format!("{row:09}"))).collect()),
+    }
 }

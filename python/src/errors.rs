@@ -5,6 +5,7 @@ use pyo3::PyErr;
 
 mod classes {
     pyo3::import_exception!(fairtte._errors, MetricError);
+    pyo3::import_exception!(fairtte._errors, DataError);
     pyo3::import_exception!(fairtte._errors, InternalError);
 }
 
@@ -30,6 +31,11 @@ impl Default for Names {
 /// An exception with a sentence of its own.
 pub(crate) fn metric_error(message: impl Into<String>) -> PyErr {
     classes::MetricError::new_err(message.into())
+}
+
+/// An exception about files and cohorts.
+pub(crate) fn data_error(message: impl Into<String>) -> PyErr {
+    classes::DataError::new_err(message.into())
 }
 
 /// A panic of a computation: an error of the package, whatever the input.

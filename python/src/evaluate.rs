@@ -11,12 +11,12 @@ use fairtte_metrics::{
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Flags, Matrix, Numbers, outcomes};
+use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
 use crate::pool::compute;
 
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
-type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
+pub(crate) type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
 /// Times and events of the training sample.
 type Train<'py> = (Numbers<'py>, Flags<'py>);
 /// Covariates of the evaluated samples, and those of the training samples.
@@ -133,20 +133,8 @@ pub(crate) fn evaluate(
     let n = outcomes.n();
     let train = train.map(|(time, event)| self::outcomes(&time, &event, Names { time: "train_time", ..names }));
     let train = train.transpose()?;
-    let mut groups = groups.iter().map(|attribute| to_groups(attribute, n)).collect::<PyResult<Vec<_>>>()?;
-    if pairs {
-        let single: Vec<&Groups> = groups.iter().collect();
-        let crossed = Groups::pairwise_intersections(&single).map_err(refused)?;
-        groups.extend(crossed);
-    }
-    let subjects = match subjects {
-        Some(subjects) if subjects.len() != n => {
-            let message = format!("subject has {} values, expected {n}, one for each of time", subjects.len());
-            return Err(metric_error(message));
-        }
-        Some(subjects) => subjects.into_iter().map(SubjectId::new).collect(),
-        None => (0..n).map(|row| SubjectId::new(format!("{row:09}"))).collect(),
-    };
+    let groups = all_groups(&groups, pairs, n)?;
+    let subjects = subject_ids(subjects, n)?;
     let (rows, grid) = (survival.to_rows(), times.as_array().to_vec());
     if rows.nrows() != n {
         return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.nrows())));
@@ -189,8 +177,22 @@ impl From<MetricError> for Failed {
 }
 
 /// A message of serde without the place in the JSON, which the caller did not write.
-fn without_place(message: &str) -> String {
+pub(crate) fn without_place(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
+}
+
+/// The groups of all attributes of `n` samples, and with `pairs` of every two attributes crossed.
+///
+/// # Errors
+/// `MetricError` if an attribute has another number of values.
+pub(crate) fn all_groups(attributes: &[Attribute<'_>], pairs: bool, n: usize) -> PyResult<Vec<Groups>> {
+    let mut groups = attributes.iter().map(|attribute| to_groups(attribute, n)).collect::<PyResult<Vec<_>>>()?;
+    if pairs {
+        let single: Vec<&Groups> = groups.iter().collect();
+        let crossed = Groups::pairwise_intersections(&single);
+        groups.extend(crossed.map_err(|error| of_metric(&error, Names::default()))?);
+    }
+    Ok(groups)
 }
 
 fn to_groups((name, levels, codes): &Attribute<'_>, n: usize) -> PyResult<Groups> {

@@ -4,10 +4,14 @@
 //! the functions. Each call computes on a pool of threads that belongs to this process (`pool.rs`) without the GIL.
 
 mod arrays;
+mod bias;
+mod data;
 mod errors;
+mod estimators;
 mod evaluate;
 mod pool;
 mod sksurv;
+mod statistics;
 
 use pyo3::prelude::*;
 
@@ -15,11 +19,19 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _fairtte {
     #[pymodule_export]
+    use crate::bias::bias_sources;
+    #[pymodule_export]
+    use crate::data::{Cohort, Store, read_curves, read_data, read_run};
+    #[pymodule_export]
+    use crate::estimators::{Fitted, estimator_names, estimator_settings, fit_estimator};
+    #[pymodule_export]
     use crate::evaluate::{Evaluated, evaluate, metric_names};
     #[pymodule_export]
     use crate::pool::self_test;
     #[pymodule_export]
     use crate::sksurv::{brier_score, cumulative_dynamic_auc, harrell, pycox, uno};
+    #[pymodule_export]
+    use crate::statistics::{adjust, friedman, nemenyi, rank_groups, select, wilcoxon};
 
     use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
 

@@ -5,8 +5,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use fairtte_metrics::evaluation::Stop;
@@ -75,22 +76,63 @@ pub(crate) fn compute<T: Send + 'static>(
     threads: Option<usize>,
     compute: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> PyResult<T> {
+    compute_showing(py, threads, None, move |stop, _| compute(stop))
+}
+
+/// How far a computation is, for the thread that waits for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Progress {
+    /// `done` of `total` parts are ready.
+    pub(crate) fn set(&self, done: usize, total: usize) {
+        self.0.1.store(total, Ordering::Relaxed);
+        // Several threads report, not always in order.
+        self.0.0.fetch_max(done, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> (usize, usize) {
+        (self.0.0.load(Ordering::Relaxed), self.0.1.load(Ordering::Relaxed))
+    }
+}
+
+/// As [`compute`]; while it waits, and at the end, `show(done, total)` is called with what the computation has reported.
+///
+/// # Errors
+/// Those of [`compute`], and the exception of `show`, which ends the computation as Ctrl-C does.
+pub(crate) fn compute_showing<T: Send + 'static>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    show: Option<&Py<PyAny>>,
+    compute: impl FnOnce(&Stop, &Progress) -> T + Send + 'static,
+) -> PyResult<T> {
     let pool = pool(number_of_threads(threads)?)?;
     let stop = Stop::default();
     let (sender, receiver) = channel();
     // Only this thread uses it; a reference to it may cross into the part without the GIL.
     let receiver = Mutex::new(receiver);
-    let flag = stop.clone();
+    let (flag, progress) = (stop.clone(), Progress::default());
+    let reported = progress.clone();
+    let look = || {
+        py.check_signals()?;
+        match (show, progress.read()) {
+            (Some(show), (done, total)) if total > 0 => show.call1(py, (done, total)).map(drop),
+            _ => Ok(()),
+        }
+    };
     pool.spawn(move || {
-        let found = catch_unwind(AssertUnwindSafe(|| compute(&flag)));
+        let found = catch_unwind(AssertUnwindSafe(|| compute(&flag, &reported)));
         // Nobody listens after Ctrl-C.
         let _ = sender.send(found.map_err(|panic| message(&*panic)));
     });
     loop {
         let found = py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE));
         match found {
-            Ok(found) => return found.map_err(|message| internal_error(&message)),
-            Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| stop.set())?,
+            Ok(found) => {
+                look()?;
+                return found.map_err(|message| internal_error(&message));
+            }
+            Err(RecvTimeoutError::Timeout) => look().inspect_err(|_| stop.set())?,
             Err(RecvTimeoutError::Disconnected) => return Err(internal_error("a computation ended without a result")),
         }
     }

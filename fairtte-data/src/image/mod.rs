@@ -24,7 +24,7 @@ pub use picture::{
 pub use prepare::{Pixels, Undecodable, prepare_image};
 pub use recipe::recipe;
 pub use resize::resize_picture;
-pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
+pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels, StoredShard};
 pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
 pub use volume_resize::{Resampling, resize_volume};
 

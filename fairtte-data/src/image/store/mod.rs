@@ -57,6 +57,17 @@ pub enum StoredPixels<'a> {
     Volume(&'a [u16]),
 }
 
+/// A file of a store: from byte `begin` on the pixels of `n` images, one after the other, little endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredShard<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Where the pixels begin, a multiple of 4096.
+    pub begin: usize,
+    /// Images.
+    pub n: usize,
+}
+
 /// How a store is divided into shards; the defaults suit every cohort.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreOptions {
@@ -233,6 +244,22 @@ impl ImageStore {
     /// Decoder, scaling rule, filter and crate versions that made the pixels.
     pub fn recipe(&self) -> &str {
         &self.layout.recipe
+    }
+
+    /// The shards in the order of the positions, for programs that map the files themselves.
+    pub fn shards(&self) -> impl Iterator<Item = StoredShard<'_>> {
+        self.shards.iter().map(|shard| StoredShard { path: &shard.path, begin: shard.pixels_begin(), n: shard.n() })
+    }
+
+    /// The samples in the order of the positions.
+    pub fn samples(&self) -> impl Iterator<Item = &SampleId> {
+        self.shards.iter().flat_map(|shard| &shard.footer.images).map(|image| &image.sample)
+    }
+
+    /// Shape of one image as stored: `[channels, height, width]` of a picture (8 bits), `[1, depth, height, width]` of a
+    /// volume (16 bits).
+    pub fn stored_shape(&self) -> &[usize] {
+        &self.layout.shape
     }
 
     /// Position of a sample in the store.

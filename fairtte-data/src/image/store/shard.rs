@@ -116,6 +116,11 @@ impl Shard {
         self.footer.images.len()
     }
 
+    /// Byte of the file at which the pixels begin.
+    pub(super) fn pixels_begin(&self) -> usize {
+        self.begin
+    }
+
     /// The bytes of the image at `slot`, which is below [`n`](Self::n).
     pub(super) fn image(&self, slot: usize) -> &[u8] {
         let begin = self.begin + slot * self.n_image_bytes;

@@ -1,0 +1,241 @@
+"""Samples, exclusions and splits."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _fairtte, _inputs
+from .._errors import DataError
+
+if TYPE_CHECKING:
+    from ._images import ImageStore
+
+
+class Split:
+    """The parts of a cohort: ``train``, ``validation`` and ``test`` are row numbers ``[n_part]``, ascending; ``part`` is the name of
+    the part of every sample ``[n]``; ``record`` says how the split was made."""
+
+    def __init__(self, parts: list[str], record: dict[str, Any]) -> None:
+        self.part: NDArray[np.str_] = np.array(parts, dtype=np.str_)
+        self.record = record
+
+    @property
+    def train(self) -> NDArray[np.intp]:
+        """Rows for fitting."""
+        return np.flatnonzero(self.part == "train")
+
+    @property
+    def validation(self) -> NDArray[np.intp]:
+        """Rows for choices."""
+        return np.flatnonzero(self.part == "validation")
+
+    @property
+    def test(self) -> NDArray[np.intp]:
+        """Rows for the reported numbers."""
+        return np.flatnonzero(self.part == "test")
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train)} train, {len(self.validation)} validation, {len(self.test)} test"
+        return f"Split({sizes}; {self.record['method']})"
+
+
+class Cohort:
+    """The samples of a data set, in the order of the source, and the rows that were left out.
+
+    Attributes
+    ----------
+    name, time_unit, source : str, str, path
+    n, n_events, n_subjects, n_read : int
+        Samples, events, persons, and rows read; ``n_read`` = ``n`` + excluded rows.
+    attributes : list of str
+    """
+
+    def __init__(self, inner: _fairtte.Cohort) -> None:
+        self._inner = inner
+        self.name = inner.name
+        self.time_unit = inner.time_unit
+        self.source = Path(inner.source)
+        self.n, self.n_events, self.n_subjects = inner.counts
+        self.n_read = inner.n_read
+        self.attributes = inner.attributes
+        self._provenance: dict[str, Any] = json.loads(inner.provenance()) or {}
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {name: values for name, values in self._inner.texts()}
+        time, event, row = self._inner.outcomes()
+        return {**columns, "time": time, "event": event, "source_row": row}
+
+    def to_pandas(self) -> Any:
+        """One row per sample: sample_id, subject_id, unit (of eyes), image, the attributes as the source gives them, time,
+        event (True = observed), source_row (of the source table, as a spreadsheet counts)."""
+        import pandas
+
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The same of polars."""
+        import polars
+
+        return polars.DataFrame(self._columns())
+
+    @property
+    def time(self) -> NDArray[np.float64]:
+        """Times to event or censoring ``[n]``, in ``time_unit``."""
+        return self._inner.outcomes()[0]
+
+    @property
+    def event(self) -> NDArray[np.bool_]:
+        """Whether the event was observed, ``[n]``."""
+        return self._inner.outcomes()[1]
+
+    def groups(self, train: Sequence[int] | NDArray[Any] | None = None, library: str = "pandas") -> Any:
+        """The level of every sample by attribute, as :func:`fairtte.evaluate` takes it: a data frame (of ``"pandas"`` or
+        ``"polars"``), None where a value is missing. Thresholds at medians are those of the rows ``train`` (default: all)."""
+        rows = range(self.n) if train is None else train
+        found = self._inner.groups([int(row) for row in rows])
+        return _inputs.to_frame_of_columns({name: values for name, values in found}, library)
+
+    @property
+    def exclusions(self) -> Any:
+        """A data frame with one row per row that was left out: sample_id, reason (a code), place."""
+        return self._exclusions("pandas")
+
+    def _exclusions(self, kind: str) -> Any:
+        rows = [{"sample_id": s, "reason": r, "place": p} for s, r, p in self._inner.exclusions()]
+        return _inputs.to_frame(rows, ("sample_id", "reason", "place"), kind)
+
+    def flow(self, library: str = "pandas") -> Any:
+        """A data frame with one row per step from the rows read to the samples kept: step, kept, excluded, reasons."""
+        rows = [
+            {"step": step, "kept": kept, "excluded": n, "reasons": ", ".join(f"{reason} {m}" for reason, m in reasons)}
+            for step, kept, n, reasons in self._inner.flow()
+        ]
+        return _inputs.to_frame(rows, ("step", "kept", "excluded", "reasons"), library)
+
+    @property
+    def content_hash(self) -> str | None:
+        """64 digits: the same for the same cells and options, whatever the order of rows and the compression."""
+        return self._provenance.get("content-hash")
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The label rule, its version, every option with its value, the hash, and notes on the rows read."""
+        return dict(self._provenance)
+
+    def split(
+        self,
+        seed: int = 0,
+        *,
+        by: str = "subject",
+        stratify: Sequence[str] = (),
+        fractions: tuple[float, float, float] = (0.6, 0.2, 0.2),
+        folds: int | None = None,
+        fold: int = 0,
+        leave_site_out: tuple[str, str] | None = None,
+        file: str | os.PathLike[str] | None = None,
+        repeat: int = 0,
+    ) -> Split:
+        """Divides the persons, each with all samples, into a training, validation and test part.
+
+        Parameters
+        ----------
+        seed : int
+            The place of a person depends on it and on the person alone: more samples move nobody.
+        by : "subject"
+            What stays together; nothing else is offered, because it would leak.
+        stratify : list of str
+            ``"event"`` and attributes that should have equal shares in every part.
+        fractions : (train, validation, test)
+            Shares of the persons.
+        folds, fold : int
+            One fold of several (2 to 1000, the fold from 0 on) is the test part.
+        leave_site_out : (column, site)
+            The persons of one site are the test part; the column must be an attribute.
+        file : path
+            A table with ``subject_id`` or ``sample_id`` and ``part``, which is checked for leaks.
+        repeat : int
+            Another draw with the same seed.
+        """
+        if by != "subject":
+            raise DataError(f'by is "{by}", expected "subject": samples of one person in two parts would leak')
+        train, validation, test = fractions
+        settings: dict[str, Any] = {"train": train, "validation": validation, "test": test, "repeat": repeat}
+        if isinstance(stratify, str):
+            stratify = [stratify]
+        settings["stratify"] = [str(name) for name in stratify]
+        if folds is not None:
+            settings["k-fold"] = {"folds": folds, "fold": fold}
+        elif fold:
+            raise DataError(f"fold is {fold} without folds, expected their number")
+        if leave_site_out is not None:
+            settings["leave-site-out"] = {"site": leave_site_out[0], "leave-out": leave_site_out[1]}
+        if file is not None:
+            settings["file"] = os.fspath(file)
+        parts, record = self._inner.split(json.dumps(settings), seed)
+        return Split(parts, json.loads(record))
+
+    def select(self, rows: Sequence[int] | NDArray[Any]) -> Cohort:
+        """The samples at these row numbers (or where a mask is True), in this order."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_:
+            if len(chosen) != self.n:
+                raise DataError(f"rows has {len(chosen)} values, expected {self.n}, one for each sample")
+            chosen = np.flatnonzero(chosen)
+        if len(chosen) and (chosen.dtype.kind not in "iu" or chosen.min() < 0):
+            raise DataError("rows has a value that is no row number >= 0")
+        return Cohort(self._inner.select([int(row) for row in chosen]))
+
+    def images(
+        self,
+        cache: str | os.PathLike[str],
+        *,
+        size: Sequence[int] = (64, 64),
+        channels: int = 1,
+        exact: bool = False,
+        volume: dict[str, Any] | None = None,
+        limits: dict[str, Any] | None = None,
+        images_per_shard: int | None = None,
+        progress: bool = False,
+        threads: int | None = None,
+    ) -> ImageStore:
+        """Decodes and resizes the images once, into the folder ``cache``; a later call finds them again.
+
+        Parameters
+        ----------
+        cache : path
+        size : (height, width) or (depth, height, width)
+            1 to 4096 pixels each.
+        channels : 1 or 3
+        exact : bool
+            Whether JPEG files are always decoded at full size.
+        volume, limits : dict
+            Keys of ``[image.volume]`` and ``[image.limits]`` of a run file.
+        images_per_shard : int
+            Images of one file. Default: as many as fill 64 MiB; a build holds one file in memory.
+        progress : bool
+            Whether to show a bar of tqdm, which must be installed.
+        threads : int
+        """
+        from ._images import ImageStore
+
+        settings: dict[str, Any] = {"size": [int(extent) for extent in size], "channels": channels, "exact": exact}
+        for key, value in (("volume", volume), ("limits", limits)):
+            if value is not None:
+                settings[key] = {str(name).replace("_", "-"): item for name, item in value.items()}
+        with _inputs.bar("images", progress) as show:
+            inner = self._inner.images(json.dumps(settings), os.fspath(cache), images_per_shard, show, threads)
+        return ImageStore(inner)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        left_out = f"{len(self._inner.exclusions())} of {self.n_read} rows left out"
+        return f'Cohort "{self.name}": {self.n} samples of {self.n_subjects} subjects, {self.n_events} events; {left_out}'

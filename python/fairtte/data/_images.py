@@ -1,0 +1,137 @@
+"""Decoded images as memory-mapped arrays."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _fairtte, _inputs
+from .._errors import DataError
+
+
+class ImageStore:
+    """Decoded images on disk, as one sequence: ``store[i]`` is an array ``[channels, height, width]`` of uint8 (of volumes
+    ``[1, depth, height, width]`` of uint16) that lies in the file's memory map; nothing is copied.
+
+    Attributes
+    ----------
+    shape : (n, channels, height, width)
+    dtype : numpy.dtype
+    samples : list of str
+        ``sample_id`` of every image; images that could not be decoded are absent (see :attr:`excluded`), and the order is that of
+        the files, not that of the cohort (see :meth:`rows`).
+    arrays : list of numpy.memmap
+        One array ``[n_k, channels, height, width]`` per file.
+    """
+
+    def __init__(self, inner: _fairtte.Store) -> None:
+        self._inner = inner
+        self._open()
+
+    def _open(self) -> None:
+        shape, kind = self._inner.layout
+        self.dtype = np.dtype(kind)
+        self.arrays: list[NDArray[Any]] = [
+            np.memmap(path, self.dtype, "r", begin, (n, *shape)) for path, begin, n in self._inner.shards() if n > 0
+        ]
+        self._starts = [0, *np.cumsum([len(array) for array in self.arrays]).tolist()]
+        self.shape: tuple[int, ...] = (self._starts[-1], *shape)
+        self.samples = self._inner.samples()
+        self._place = {sample: place for place, sample in enumerate(self.samples)}
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The one array ``[n, channels, height, width]``: the memory map itself where all images are in one file, and
+        otherwise a copy in memory."""
+        return self.arrays[0] if len(self.arrays) == 1 else np.concatenate(self.arrays)
+
+    def rows(self, sample_ids: Any) -> NDArray[np.intp]:
+        """The place of each of these samples, -1 where the image could not be decoded or is of no sample of the store."""
+        values = _inputs.values_of(sample_ids, "sample_ids")
+        return np.array([self._place.get(str(value), -1) for value in values], dtype=np.intp)
+
+    @property
+    def excluded(self) -> Any:
+        """A data frame with one row per image that could not be decoded: sample_id, reason, message."""
+        rows = [{"sample_id": s, "reason": r, "message": m} for s, r, m in self._inner.excluded()]
+        return _inputs.to_frame(rows, ("sample_id", "reason", "message"), "pandas")
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self._inner.path)
+
+    @property
+    def recipe(self) -> str:
+        """Decoder, scaling rule, filter and versions that made the pixels."""
+        return self._inner.recipe
+
+    def fingerprint(self) -> str:
+        """A hash of the samples and their pixels."""
+        return self._inner.fingerprint()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, place: int) -> NDArray[Any]:
+        index = int(place)
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"image {place} does not exist, expected 0 to below {len(self)}")
+        shard = bisect_right(self._starts, index) - 1
+        image: NDArray[Any] = self.arrays[shard][index - self._starts[shard]]
+        return image
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (image for array in self.arrays for image in array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False and len(self.arrays) > 1:
+            raise ValueError(f"the images are in {len(self.arrays)} files, which one array cannot show without a copy")
+        found = self.array
+        found = found if dtype is None else found.astype(dtype, copy=False)
+        return np.array(found) if copy and found is self.arrays[0] else found
+
+    def __repr__(self) -> str:
+        return f"ImageStore(shape={self.shape}, dtype={self.dtype}, path={str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Loaders of torch send the data set to their workers, which map the files again.
+        return {
+            "layout": self._inner.layout,
+            "shards": self._inner.shards(),
+            "samples": self.samples,
+            "excluded": self._inner.excluded(),
+            "path": self._inner.path,
+            "recipe": self._inner.recipe,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._inner = _Sent(state)  # type: ignore[assignment]
+        self._open()
+
+
+class _Sent:
+    """A store in another process."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.layout, self.path, self.recipe = state["layout"], state["path"], state["recipe"]
+        self._state = state
+
+    def shards(self) -> Any:
+        return self._state["shards"]
+
+    def samples(self) -> Any:
+        return self._state["samples"]
+
+    def excluded(self) -> Any:
+        return self._state["excluded"]
+
+    def fingerprint(self) -> str:
+        raise DataError("the fingerprint is computed where the store was opened, expected the store of Cohort.images")

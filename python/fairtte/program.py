@@ -1,0 +1,200 @@
+"""The program ``fairtte`` as a child process: training and studies. ``pip install fairtte-cli`` brings it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ._errors import FairtteError, RunError
+from .runs import Run, read_run
+
+_TAIL = 200
+
+
+def find_program(program: str | os.PathLike[str] | None = None) -> Path:
+    """The program: ``program``, otherwise ``FAIRTTE_PROGRAM`` of the environment, otherwise that beside this Python, otherwise
+    that of ``PATH``.
+
+    Raises :class:`fairtte.FairtteError` if there is none.
+    """
+    chosen = program if program is not None else os.environ.get("FAIRTTE_PROGRAM")
+    if chosen is not None:
+        path = Path(chosen)
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise FairtteError(f"the program {path} does not exist or cannot be run")
+        return path
+    beside = Path(sysconfig.get_path("scripts")) / ("fairtte.exe" if os.name == "nt" else "fairtte")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("fairtte")
+    if found is None:
+        raise FairtteError("there is no program fairtte: pip install fairtte-cli, or name it with FAIRTTE_PROGRAM")
+    return Path(found)
+
+
+def _value(value: Any) -> str:
+    """A value as ``--set KEY=VALUE`` takes it."""
+    return json.dumps(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def _settings(settings: Mapping[str, Any] | None) -> list[str]:
+    return [part for key, value in (settings or {}).items() for part in ("--set", f"{key}={_value(value)}")]
+
+
+def run_program(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    program: str | os.PathLike[str] | None = None,
+    quiet: bool = False,
+) -> str:
+    """Runs ``fairtte ARGUMENTS`` and returns its standard output. What it says on standard error is shown meanwhile
+    (``sys.stderr``) unless ``quiet``. Ctrl-C is passed on: a training then writes its checkpoint and can be resumed.
+
+    Raises :class:`fairtte.RunError` with the exit code and the sentence of the program.
+    """
+    command = [os.fspath(find_program(program)), *(os.fspath(argument) for argument in arguments)]
+    # A session of its own, so that Ctrl-C reaches the child once, from here, in terminals and notebooks alike.
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        errors="replace", start_new_session=True,
+    )  # fmt: skip
+    assert child.stdout is not None and child.stderr is not None
+    said: deque[str] = deque(maxlen=_TAIL)
+    printed: list[str] = []
+    readers = [
+        threading.Thread(target=_read_lines, args=(child.stderr, said, None if quiet else sys.stderr), daemon=True),
+        threading.Thread(target=_read_lines, args=(child.stdout, printed, None), daemon=True),
+    ]
+    for reader in readers:
+        reader.start()
+    code = _wait(child)
+    for reader in readers:
+        reader.join()
+    if code != 0:
+        raise RunError(_sentence(list(said), code), code)
+    return "".join(printed)
+
+
+def _read_lines(stream: IO[str], kept: Any, shown: Any) -> None:
+    for line in stream:
+        kept.append(line)
+        if shown is not None:
+            shown.write(line)
+            shown.flush()
+
+
+def _wait(child: subprocess.Popen[str]) -> int:
+    try:
+        while True:
+            # In short waits, between which Python handles signals that interrupt no system call.
+            try:
+                return child.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                continue
+    except BaseException:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait()
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        raise
+
+
+def _sentence(lines: list[str], code: int) -> str:
+    """The error of the program: what follows its mark, without the colours of a terminal."""
+    text = [line.strip() for line in lines]
+    marks = ("x ", "error: ")
+    start = next((k for k in range(len(text) - 1, -1, -1) if text[k].startswith(marks)), None)
+    if start is None:
+        last = next((line for line in reversed(text) if line), "no message")
+        return f"fairtte ended with exit code {code}: {last}"
+    error = text[start].removeprefix("x ").removeprefix("error: ")
+    rest = [line for line in text[start + 1 :] if line.startswith("help: ")]
+    return "; ".join([error, *rest])
+
+
+def train(
+    config: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    *,
+    set: Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume_from: str | os.PathLike[str] | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+    program: str | os.PathLike[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Trains as ``fairtte train`` does, in a child process; a finished run is read, one that was interrupted is resumed.
+
+    Parameters
+    ----------
+    config : path or list of paths
+        Run files; a later one wins.
+    set : dict
+        Changes of settings: ``{"training.epochs": 3}``.
+    output : path
+        The run folder, in place of ``output`` of the run file.
+    resume_from : path
+        Resume this run.
+    device, threads : str, int
+    program : path
+        Default: see :func:`fairtte.program.find_program`.
+    quiet : bool
+        Whether to hide the lines of progress.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    RunError
+        With ``exit_code`` (2 usage, 3 run file, 4 data, 5 training failed) and the sentence of the program.
+    """
+    files = [] if config is None else [config] if isinstance(config, str | os.PathLike) else list(config)
+    arguments: list[Any] = ["train", *(part for file in files for part in ("--config", file)), *_settings(set)]
+    for flag, value in (("--output", output), ("--resume-from", resume_from), ("--device", device), ("--threads", threads)):
+        if value is not None:
+            arguments += [flag, str(value)]
+    printed = run_program(arguments, program=program, quiet=quiet)
+    folder = output
+    if folder is None:
+        pages = [line.removeprefix("report: ") for line in printed.splitlines() if line.startswith("report: ")]
+        if not pages:
+            raise FairtteError(f"the program did not say where the run is; it printed: {printed[-300:]}")
+        folder = Path(pages[-1]).parent
+    return read_run(folder)
+
+
+def study(
+    file: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    threads: int | None = None,
+    program: str | os.PathLike[str] | None = None,
+    quiet: bool = False,
+) -> str:
+    """Runs what is missing of a study as ``fairtte study run`` does, and returns what the program printed; the same call resumes
+    an interrupted study. ``fairtte study report`` writes its tables.
+
+    Parameters are those of :func:`train`; ``file`` is the study file, ``jobs`` the number of trials at a time.
+
+    Raises :class:`fairtte.RunError`.
+    """
+    arguments: list[Any] = ["study", "run", file, *_settings(set)]
+    for flag, value in (("--output", output), ("--jobs", jobs), ("--threads", threads)):
+        if value is not None:
+            arguments += [flag, str(value)]
+    return run_program(arguments, program=program, quiet=quiet)

@@ -1,0 +1,184 @@
+"""Cohorts, splits and stores of images."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fairtte
+import fairtte.data
+
+pd = pytest.importorskip("pandas")
+
+
+def write_table(folder, n=40):
+    rng = np.random.default_rng(2)
+    rows = [
+        f"{k}.png,p{k // 2},{1 + k},{k % 3 > 0:d},{'FM'[k // 2 % 2]},{50 + k}" for k in range(n)
+    ]
+    rows += [f"{n}.png,p{n},,1,F,60", f"{n + 1}.png,,3,1,F,60"]
+    path = folder / "cohort.csv"
+    path.write_text("\n".join(["image,person,time,event,sex,age", *rows]))
+    return path, rng
+
+
+def cohort(folder, **options):
+    path, _ = write_table(folder)
+    attributes = ["sex", {"name": "age", "threshold": 60}]
+    return fairtte.data.table(path, subject="person", attributes=attributes, time_unit="months", **options)
+
+
+def test_a_table_becomes_a_cohort_with_every_row_accounted_for(tmp_path):
+    found = cohort(tmp_path)
+    assert (found.n, found.n_events, found.n_subjects, found.n_read) == (40, 26, 20, 42)
+    frame = found.to_pandas()
+    assert list(frame.columns) == ["sample_id", "subject_id", "sex", "age", "time", "event", "source_row"]
+    assert list(frame["time"][:3]) == [1.0, 2.0, 3.0] and list(frame["event"][:3]) == [False, True, True]
+    assert list(frame["subject_id"][:3]) == ["p0", "p0", "p1"] and list(frame["source_row"][:2]) == [2, 3]
+    assert np.array_equal(found.time, frame["time"]) and np.array_equal(found.event, frame["event"])
+    assert set(found.exclusions["reason"]) == {"missing_time", "missing_subject"}
+    flow = found.flow()
+    assert flow["kept"].iloc[0] == 42 and flow["kept"].iloc[-1] == 40 and flow["excluded"].sum() == 2
+    groups = found.groups()
+    assert list(groups["sex"][:3]) == ["F", "F", "M"]
+    assert groups["age"].nunique() == 2 and (groups["age"] == groups["age"][0]).sum() in (10, 11)
+    pl = pytest.importorskip("polars")
+    assert isinstance(found.to_polars(), pl.DataFrame) and found.to_polars()["time"].to_list() == list(found.time)
+    assert found.select(np.arange(40) < 4).n == 4 and found.select([3, 1]).to_pandas()["time"].tolist() == [4.0, 2.0]
+
+
+def test_the_hash_is_that_of_the_content(tmp_path):
+    first = cohort(tmp_path, sample="image")
+    assert len(first.content_hash) == 64 and first.provenance["adapter"] == "tabular"
+    path = tmp_path / "cohort.csv"
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *rows[::-1]]))
+    attributes = ["sex", {"name": "age", "threshold": 60}]
+    read = {"subject": "person", "sample": "image", "attributes": attributes, "time_unit": "months"}
+    assert fairtte.data.table(path, **read).content_hash == first.content_hash
+    path.write_text("\n".join([head, *rows]).replace("p0,1,0", "p0,1,1"))
+    assert fairtte.data.table(path, **read).content_hash != first.content_hash
+
+
+def test_no_person_is_in_two_parts(tmp_path):
+    found = cohort(tmp_path)
+    split = found.split(7, stratify=["event", "sex"])
+    subject = found.to_pandas()["subject_id"].to_numpy()
+    parts = [set(subject[rows]) for rows in (split.train, split.validation, split.test)]
+    assert sum(map(len, parts)) == 20 == len(set.union(*parts))
+    assert sorted([*split.train, *split.validation, *split.test]) == list(range(40))
+    assert "stratified by event, sex" in split.record["method"] and split.record["seed"] == 7
+    assert np.array_equal(split.part, found.split(7, stratify=["event", "sex"]).part)
+    assert not np.array_equal(split.part, found.split(8, stratify=["event", "sex"]).part)
+    assert not np.array_equal(found.split(7).part, found.split(7, repeat=1).part)
+    # Every sample is in the test part of exactly one fold.
+    folds = [found.split(7, folds=4, fold=fold).test for fold in range(4)]
+    assert sorted(np.concatenate(folds)) == list(range(40))
+    site = found.split(7, leave_site_out=("sex", "F"))
+    assert set(found.to_pandas()["sex"][site.test]) == {"F"} and "F" not in set(found.to_pandas()["sex"][site.train])
+    assert len(found.split(7, fractions=(0.8, 0.1, 0.1)).train) == 32
+    own = tmp_path / "parts.csv"
+    own.write_text("subject_id,part\n" + "\n".join(f"p{k},{('train', 'val', 'test')[k % 3]}" for k in range(20)))
+    assert list(found.split(file=own).part[:6]) == ["train", "train", "validation", "validation", "test", "test"]
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda folder: fairtte.data.table(folder / "none.csv"), "none.csv"),
+        (lambda folder: cohort(folder, time="tme"), "tme"),
+        (lambda folder: cohort(folder, image_root=folder), "image_root is given without image"),
+        (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=["sx"]), "sx"),
+        (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=[3]), "an attribute is 3"),
+        (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=[{"name": "age", "cut": 3}]), "cut"),
+        (lambda folder: fairtte.data.mimic_cxr(folder, deth="dod"), "deth"),
+        (lambda folder: fairtte.data.mimic_cxr(folder), "mimic|tables|root|file"),
+        (lambda folder: fairtte.data.adni(folder), "adni|ADNI|root|file|table"),
+        (lambda folder: fairtte.data.areds(folder), "areds|AREDS|root|file|table"),
+        (lambda folder: cohort(folder).split(by="sample"), 'by is "sample"'),
+        (lambda folder: cohort(folder).split(stratify=["income"]), "income"),
+        (lambda folder: cohort(folder).split(folds=1), "fold"),
+        (lambda folder: cohort(folder).split(fold=1), "fold is 1 without folds"),
+        (lambda folder: cohort(folder).split(fractions=(0.9, 0.2, 0.1)), "train|sum|split"),
+        (lambda folder: cohort(folder).select([40]), "row 40 does not exist"),
+        (lambda folder: cohort(folder).select([-1]), "no row number"),
+        (lambda folder: cohort(folder).images(folder), "without images"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, read, message):
+    with pytest.raises(fairtte.DataError, match=message) as caught:
+        read(tmp_path)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    path, rng = write_table(tmp_path)
+    pixels = rng.integers(0, 256, size=(40, 16, 24), dtype=np.uint8)
+    for k in range(40):
+        image.fromarray(pixels[k]).save(tmp_path / f"{k}.png")
+    (tmp_path / "5.png").write_bytes(b"no picture")
+    attributes = ["sex"]
+    return fairtte.data.table(path, image="image", subject="person", attributes=attributes), pixels, tmp_path
+
+
+def test_images_are_views_of_memory_maps(pictures):
+    found, pixels, folder = pictures
+    assert found.to_pandas()["image"][0].endswith("0.png")
+    calls = []
+    store = found.images(folder / "cache", size=(16, 24), images_per_shard=16)
+    assert store.shape == (39, 1, 16, 24) and store.dtype == np.uint8 and len(store.arrays) == 3
+    assert list(store.excluded["sample_id"]) == ["5.png"]
+    rows = store.rows(found.to_pandas()["sample_id"])
+    assert rows[5] == -1 and sorted(rows) == [-1, *range(39)]
+    for k in range(40):
+        if k != 5:
+            assert np.array_equal(store[rows[k]][0], pixels[k])
+    # Neither an image nor the array of a file owns its memory.
+    assert not store[0].flags.owndata and isinstance(store.arrays[0], np.memmap) and not store[0].flags.writeable
+    assert np.array_equal(np.asarray(store), np.stack(list(store)))
+    with pytest.raises(ValueError, match="3 files"):
+        np.asarray(store, copy=False)
+    sent = pickle.loads(pickle.dumps(store))
+    assert sent.shape == store.shape and np.array_equal(sent[-1], store[38])
+    with pytest.raises(IndexError, match="image 39 does not exist"):
+        store[39]
+    one = found.images(folder / "cache", size=(16, 24), images_per_shard=100)
+    assert isinstance(one.array, np.memmap) and one.array.shape == (39, 1, 16, 24)
+    assert one.fingerprint() == store.fingerprint() and one.path != store.path
+    assert np.shares_memory(np.asarray(one), one.arrays[0]) and not calls
+    colour = found.images(folder / "cache", size=(8, 8), channels=3)
+    assert colour.shape == (39, 3, 8, 8) and "resize" in colour.recipe.lower() or colour.recipe
+    for arguments, message in [({"size": (0, 8)}, "image.size"), ({"channels": 2}, "image.channels"), ({"limits": {"x": 1}}, "x")]:
+        with pytest.raises(fairtte.DataError, match=message):
+            found.images(folder / "cache", **arguments)
+
+
+def test_a_build_shows_its_progress(pictures, capsys):
+    pytest.importorskip("tqdm")
+    found, _, folder = pictures
+    found.images(folder / "cache", size=(16, 24), progress=True)
+    assert "40/40" in capsys.readouterr().err
+    shown = []
+    found._inner.images('{"size": [9, 9]}', str(folder / "cache"), 4, lambda done, total: shown.append((done, total)))
+    assert shown[-1] == (40, 40)
+
+    def fail(done, total):
+        raise RuntimeError("no display")
+
+    with pytest.raises(RuntimeError, match="no display"):
+        found._inner.images('{"size": [10, 10]}', str(folder / "cache"), 4, fail)
+
+
+def test_a_cohort_is_audited_without_other_steps(tmp_path):
+    found = cohort(tmp_path)
+    split = found.split(1)
+    times = np.linspace(0, 40, 9)
+    survival = np.exp(-np.outer(1 / (1 + found.time[split.test]), times))
+    result = fairtte.evaluate(
+        survival, times, found.time[split.test], found.event[split.test],
+        groups=found.groups(split.train).iloc[split.test], subject=found.to_pandas()["subject_id"].to_numpy()[split.test],
+        train=(found.time[split.train], found.event[split.train]), replicates=0, metrics=["c-td"], time_unit=found.time_unit,
+    )  # fmt: skip
+    assert set(result.by_group["attribute"]) == {"sex", "age"} and result["c_td"].value == 1.0

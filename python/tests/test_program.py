@@ -1,0 +1,147 @@
+"""The program as a child process, and run folders. The tests of a real program need it: `FAIRTTE_PROGRAM`."""
+
+import os
+import pickle
+import stat
+import sys
+import threading
+import time
+import _thread
+
+import numpy as np
+import pytest
+
+import fairtte
+from fairtte import program
+
+RUN_FILE = """
+output = "{output}"
+seed = 1
+[data.tabular]
+table = "{table}"
+subject = "person"
+numeric = ["x", "age"]
+[[attribute]]
+name = "sex"
+[estimator.cox]
+[evaluation]
+replicates = 20
+"""
+
+
+@pytest.fixture
+def real(tmp_path):
+    try:
+        found = program.find_program()
+    except fairtte.FairtteError as error:
+        pytest.skip(str(error))
+    rng = np.random.default_rng(0)
+    lines = ["person,time,event,sex,age,x"]
+    for k in range(200):
+        x = rng.normal()
+        lines.append(f"p{k},{rng.exponential(np.exp(x)) + 0.01},{rng.random() < 0.8:d},{'FM'[k % 2]},{40 + k % 40},{x}")
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    (tmp_path / "run.toml").write_text(RUN_FILE.format(output=tmp_path / "first", table=tmp_path / "t.csv"))
+    return found, tmp_path
+
+
+def test_a_training_is_a_run_that_can_be_read_and_scored_again(real, capsys):
+    _, folder = real
+    run = fairtte.train(folder / "run.toml", set={"name": "mine", "estimator.cox.ridge": 1.5, "evaluation.metrics": ["c-td", "ibs"]})
+    assert "fitting cox" in capsys.readouterr().err
+    assert run.path == folder / "first" and run.is_done and run.page.exists()
+    assert run.settings["name"] == "mine" and run.settings["estimator"]["cox"]["ridge"] == 1.5
+    assert run.cohort.n == 200 == len(run.split.part) and run.cohort.content_hash
+    assert [m["name"] for m in run.report["metrics"]] == ["c_td_antolini_strict", "ibs"]
+    test = run.predictions()
+    assert test.survival.shape == (len(run.split.test), len(test.times)) and np.all(test.survival[:, 0] == 1)
+    assert list(test.rows) == list(run.split.test)
+    assert len(run.predictions("validation").rows) == len(run.split.validation)
+    assert set(test.groups()["sex"]) == {"F", "M"}
+    # The same curves give the same numbers, whichever way they are scored.
+    again = run.evaluate(metrics=["c-td", "ibs"], replicates=20, reading={"refined": {"factor": 10}})
+    for metric in run.report["metrics"]:
+        assert again[metric["name"]].value == pytest.approx(metric["overall"]["value"], abs=1e-12)
+        assert again[metric["name"]].lower == pytest.approx(metric["overall"]["lower"], abs=1e-12)
+    for attribute in run.report["metrics"][0]["attributes"]:
+        rows = again.by_group[again.by_group["metric"] == "c_td_antolini_strict"].set_index("level")["value"]
+        for group in attribute["groups"]:
+            assert rows[group["level"]] == pytest.approx(group["estimate"]["value"], abs=1e-12)
+    other = fairtte.train(folder / "run.toml", output=folder / "second", threads=1, quiet=True)
+    assert other.path == folder / "second" and capsys.readouterr().err == ""
+
+
+def test_the_code_and_the_sentence_of_the_program_are_an_exception(real):
+    _, folder = real
+    for call, code, message in [
+        (lambda: fairtte.train(folder / "none.toml", quiet=True), 3, "cannot read run file"),
+        (lambda: fairtte.train(folder / "run.toml", set={"estimator.cox.rdge": 1}, quiet=True), 3, "rdge.*help: did you mean"),
+        (lambda: fairtte.train(quiet=True), 2, "required arguments"),
+        (lambda: fairtte.train(folder / "run.toml", set={"data.tabular.table": "no.csv"}, quiet=True), 4, "no.csv"),
+        (lambda: fairtte.study(folder / "no-study.toml", quiet=True), 3, "no-study.toml"),
+    ]:
+        with pytest.raises(fairtte.RunError, match=message) as caught:
+            call()
+        assert caught.value.exit_code == code
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert (str(sent), sent.exit_code) == (str(caught.value), 3)
+
+
+def script(folder, text):
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return path
+
+
+def test_what_is_passed_is_what_is_asked_for(tmp_path):
+    echo = script(tmp_path, 'printf "%s\\n" "$@"')
+    printed = fairtte.study("s.toml", set={"trials": 3, "name": "a b", "x": [1, 2.5]}, output="o", jobs=2, threads=1, program=echo)
+    assert printed.splitlines() == [
+        "study", "run", "s.toml", "--set", "trials=3", "--set", 'name="a b"', "--set", "x=[1, 2.5]", "--output", "o", "--jobs", "2",
+        "--threads", "1",
+    ]  # fmt: skip
+    with pytest.raises(fairtte.FairtteError, match="did not say where the run is"):
+        fairtte.train("a", program=echo)
+
+
+def test_output_larger_than_a_pipe_does_not_block(tmp_path):
+    loud = script(tmp_path, "head -c 300000 /dev/zero | tr '\\0' 'a'; head -c 300000 /dev/zero | tr '\\0' 'b' >&2")
+    assert len(program.run_program([], program=loud, quiet=True)) == 300_000
+
+
+def test_ctrl_c_is_passed_on_once_and_waited_for(tmp_path):
+    mark = tmp_path / "mark"
+    # Of Python, because a shell cannot trap a signal that was ignored when it started.
+    code = "\n".join([
+        "import signal, sys, time",
+        f"def stop(*_): open({str(mark)!r}, 'a').write('stopped\\n'); sys.exit(130)",
+        "signal.signal(signal.SIGINT, stop)",
+        "time.sleep(20)",
+    ])
+    (tmp_path / "child.py").write_text(code)
+    child = script(tmp_path, f'exec "{sys.executable}" "{tmp_path / "child.py"}"')
+    threading.Timer(0.7, _thread.interrupt_main).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        program.run_program([], program=child, quiet=True)
+    assert time.monotonic() - begin < 5 and mark.read_text() == "stopped\n"
+
+
+def test_a_program_that_is_not_there_is_said_so(tmp_path, monkeypatch):
+    with pytest.raises(fairtte.FairtteError, match="none does not exist"):
+        fairtte.train("a", program=tmp_path / "none")
+    monkeypatch.setenv("FAIRTTE_PROGRAM", "")
+    monkeypatch.delenv("FAIRTTE_PROGRAM")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(program.sysconfig, "get_path", lambda name: os.fspath(tmp_path))
+    with pytest.raises(fairtte.FairtteError, match="pip install fairtte-cli"):
+        fairtte.train("a")
+    silent = script(tmp_path, "exit 7")
+    with pytest.raises(fairtte.RunError, match="ended with exit code 7: no message"):
+        program.run_program([], program=silent)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(fairtte.DataError, match="has no cohort.parquet"):
+        fairtte.read_run(tmp_path)
