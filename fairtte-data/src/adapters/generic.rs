@@ -4,7 +4,7 @@
 //! |---|---|
 //! | modality | any 2D picture (JPEG, PNG) or 3D volume (NIfTI-1) |
 //! | subject, visit | one subject per value of the subject column; every row is a visit |
-//! | event, time origin | the event column is 0/1; time runs from the image to event or censoring |
+//! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from the image to event or censoring |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else |
 //! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
@@ -19,7 +19,7 @@ use super::NO_OUTCOMES;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime};
+use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime, OutcomeConfig};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::table::Table;
 use crate::{Adapter, DataError};
@@ -66,7 +66,7 @@ pub struct GenericConfig {
     /// Column with the time from the image to event or censoring, > 0; `time` if not given.
     #[serde(default = "time_column")]
     pub time: String,
-    /// Column with 1 (event observed) or 0 (censored); `event` if not given.
+    /// Column with 1 (event observed) or 0 (censored), or with the numbers that `[outcome]` names; `event` if not given.
     #[serde(default = "event_column")]
     pub event: String,
     /// Unit of the time column, for axis labels; `time units` if not given.
@@ -147,9 +147,12 @@ impl Adapter for Generic {
     }
 
     fn read(&self) -> Result<Unlabelled, DataError> {
-        let table = Table::read(&self.config.table)?;
-        let rule = observed_time(&self.config.time, &self.config.event, |name| table.text(name))?;
-        self.read_rows(&table, Some(rule))
+        self.read_labelled(None)
+    }
+
+    fn read_causes(&self, outcome: &OutcomeConfig) -> Result<Unlabelled, DataError> {
+        outcome.check()?;
+        self.read_labelled(Some(outcome))
     }
 
     fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
@@ -161,10 +164,11 @@ impl Adapter for Generic {
 pub(super) fn observed_time(
     time: &str,
     event: &str,
+    outcome: Option<&OutcomeConfig>,
     cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
 ) -> Result<ObservedTime, DataError> {
     let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
-    Ok(ObservedTime { time: named(time)?, event: named(event)? })
+    Ok(ObservedTime { time: named(time)?, event: named(event)?, outcome: outcome.cloned() })
 }
 
 /// The rule as adapters return it; without outcomes nothing is known about any row.
@@ -174,10 +178,25 @@ pub(super) fn boxed(rule: Option<ObservedTime>) -> Box<dyn LabelRule> {
 
 /// The rule in one sentence.
 pub(super) fn sentence(rule: Option<&ObservedTime>) -> String {
-    rule.map_or_else(
-        || NO_OUTCOMES.to_owned(),
-        |rule| format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name),
-    )
+    let Some(rule) = rule else { return NO_OUTCOMES.to_owned() };
+    let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
+    match &rule.outcome {
+        Some(outcome) => format!("{columns}: {}", outcome.expected()),
+        None => columns,
+    }
+}
+
+/// The numbers of causes as options of the labels, which their content hash covers; none where there is one kind of event.
+pub(super) fn options_of_outcome(rule: Option<&ObservedTime>) -> Vec<(String, String)> {
+    let Some(outcome) = rule.and_then(|rule| rule.outcome.as_ref()) else { return Vec::new() };
+    let list = |codes: &[u32]| codes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let of = |key: &str, value: String| (key.to_owned(), value);
+    let mut options =
+        vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
+    if !outcome.censored.is_empty() {
+        options.push(of("outcome.censored", list(&outcome.censored)));
+    }
+    options
 }
 
 /// The cells of time and event of row `index`, for the content hash; none without outcomes.
@@ -186,6 +205,12 @@ pub(super) fn outcome_cells(rule: Option<&ObservedTime>, index: usize) -> Vec<&O
 }
 
 impl Generic {
+    fn read_labelled(&self, outcome: Option<&OutcomeConfig>) -> Result<Unlabelled, DataError> {
+        let table = Table::read(&self.config.table)?;
+        let rule = observed_time(&self.config.time, &self.config.event, outcome, |name| table.text(name))?;
+        self.read_rows(&table, Some(rule))
+    }
+
     fn read_rows(&self, table: &Table, rule: Option<ObservedTime>) -> Result<Unlabelled, DataError> {
         let config = &self.config;
         let image = table.text(&config.image)?;
@@ -233,7 +258,8 @@ impl Generic {
             let values = attributes.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        let mut options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        options.extend(options_of_outcome(rule));
         hasher.finish(NAME, sentence(rule), RULE_VERSION, options, &REASONS)
     }
 }

@@ -1,13 +1,15 @@
 //! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
 
+use fairtte_metrics::competing::CompetingOutcomes;
 use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AcceleratedFailureTime, AftSettings, BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings,
-    CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox,
-    HazardPenalty, LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
+    AcceleratedFailureTime, AftSettings, BoostingSettings, CauseSpecificCox, CauseSpecificSettings, ClassicalError,
+    CoxElasticNetModel, CoxElasticNetSettings, CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel,
+    CoxTimeVaryingSettings, FineGrayModel, FineGraySettings, ForestSettings, GradientBoostedCox, HazardPenalty,
+    LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
 };
 
 /// Defines [`Estimator`] and [`FittedEstimator`] with a variant per line: name in files, settings, model, what it is.
@@ -139,6 +141,10 @@ estimators! {
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
     Boosting("boosting", BoostingSettings, GradientBoostedCox, |_| Columns::Any):
         "gradient-boosted Cox regression: trees fitted to the gradient of the partial likelihood (Ridgeway 1999)";
+    FineGray("fine-gray", FineGraySettings, FineGrayModel, |_| Columns::Independent):
+        "Fine & Gray's regression of the subdistribution hazard: covariates change the incidence of one of several causes (1999)";
+    CauseSpecific("cause-specific", CauseSpecificSettings, CauseSpecificCox, |_| Columns::Independent):
+        "a Cox regression per cause, whose hazards give the incidence of one of several causes (Benichou & Gail 1990)";
 }
 
 impl Estimator {
@@ -152,6 +158,8 @@ impl Estimator {
             "aft" => Self::Aft(AftSettings::default()),
             "forest" => Self::Forest(ForestSettings::default()),
             "boosting" => Self::Boosting(BoostingSettings::default()),
+            "fine-gray" => Self::FineGray(FineGraySettings::default()),
+            "cause-specific" => Self::CauseSpecific(CauseSpecificSettings::default()),
             _ => return None,
         })
     }
@@ -164,7 +172,12 @@ impl Estimator {
             Self::CoxElasticNet(settings) => &mut settings.seed,
             Self::Forest(settings) => &mut settings.seed,
             Self::Boosting(settings) => &mut settings.seed,
-            Self::Cox(_) | Self::CoxTimeVarying(_) | Self::LogisticHazard(_) | Self::Aft(_) => return self,
+            Self::Cox(_)
+            | Self::CoxTimeVarying(_)
+            | Self::LogisticHazard(_)
+            | Self::Aft(_)
+            | Self::FineGray(_)
+            | Self::CauseSpecific(_) => return self,
         };
         *own = own.wrapping_add(seed);
         self
@@ -190,6 +203,82 @@ impl Estimator {
             other => other.fit(covariates, outcomes),
         };
         fitted.map_err(|error| error.with_names(names))
+    }
+
+    /// Whether it models the incidence of one of several causes, by [`fit_causes`](Self::fit_causes).
+    pub fn models_causes(&self) -> bool {
+        matches!(self, Self::FineGray(_) | Self::CauseSpecific(_))
+    }
+
+    /// Names of the estimators that model the incidence of one of several causes.
+    pub fn of_causes() -> impl Iterator<Item = &'static str> {
+        let names = Self::CATALOGUE.iter().map(|(name, _)| *name);
+        names.filter(|name| Self::by_name(name).is_some_and(|estimator| estimator.models_causes()))
+    }
+
+    /// Fits a model of the incidence of `cause` as [`fit_named`](Self::fit_named). The curves of the fit are 1 minus the incidence.
+    ///
+    /// # Errors
+    /// [`ClassicalError::OneKind`] of an estimator of one kind of event, otherwise as [`fit`](SurvivalEstimator::fit).
+    pub fn fit_causes(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        cause: u32,
+        names: &[String],
+        subjects: &[SubjectId],
+    ) -> Result<FittedEstimator, ClassicalError> {
+        match self {
+            Self::FineGray(settings) => {
+                let of_cause = FineGraySettings { cause, ..settings.clone() };
+                of_cause.fit_named(covariates, outcomes, names).map(FittedEstimator::FineGray)
+            }
+            Self::CauseSpecific(settings) => {
+                let fitted = settings.fit_causes(covariates, outcomes, cause, Some((names, subjects)));
+                fitted.map(FittedEstimator::CauseSpecific).map_err(|error| error.with_names(names))
+            }
+            other => Err(ClassicalError::OneKind {
+                estimator: other.name(),
+                expected: Self::of_causes().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+}
+
+/// The ratios of a fitted estimator, for a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratios {
+    /// What they are: `hazard ratios`.
+    pub what: String,
+    /// Per term its name, ratio, and lower and upper end of its interval.
+    pub terms: Vec<(String, (f64, f64, f64))>,
+}
+
+impl FittedEstimator {
+    /// Hazard ratios per unit of every column with Wald intervals of this level, of the models that have them: Cox models, one
+    /// table per cause, and Fine & Gray's. A term without a standard error is left out.
+    pub fn ratios(&self, level: f64) -> Vec<Ratios> {
+        let of_cox = |what: String, model: &CoxModel| Ratios {
+            what,
+            terms: model.coefficients.iter().filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?))).collect(),
+        };
+        let found = match self {
+            Self::Cox(model) => vec![of_cox("hazard ratios".to_owned(), model)],
+            Self::FineGray(model) => vec![Ratios {
+                what: format!("subdistribution hazard ratios of cause {}", model.cause),
+                terms: model
+                    .coefficients
+                    .iter()
+                    .filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?)))
+                    .collect(),
+            }],
+            Self::CauseSpecific(fitted) => {
+                let models = fitted.causes.iter().filter_map(|cause| Some((cause, fitted.model(*cause)?)));
+                models.map(|(cause, model)| of_cox(format!("hazard ratios of cause {cause}"), model)).collect()
+            }
+            _ => Vec::new(),
+        };
+        found.into_iter().filter(|ratios| !ratios.terms.is_empty()).collect()
     }
 }
 
