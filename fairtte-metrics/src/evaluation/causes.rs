@@ -62,9 +62,16 @@ pub fn evaluate_cause(
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([without], settings.reading));
     let predictions = [Predictions { curves: without, censoring, times: chosen.times() }];
     let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
-    let n_competing = competing.iter().filter(|other| **other).count();
-    let about = EvaluatedCause { cause, n_causes: outcomes.n_causes(), n_competing };
+    let about = EvaluatedCause::of(outcomes, cause);
     Ok(EvaluationReport { cause: Some(about), ..chosen.report(&input, &predictions[0], metrics)? })
+}
+
+impl EvaluatedCause {
+    /// The cause with the events of others.
+    pub(crate) fn of(outcomes: &CompetingOutcomes, cause: u32) -> Self {
+        let n_competing = outcomes.all_causes().n_events() - outcomes.n_events(cause);
+        Self { cause, n_causes: outcomes.n_causes(), n_competing }
+    }
 }
 
 #[cfg(test)]

@@ -47,11 +47,6 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
     }
-    if names.is_some() && arguments.cause.is_some() {
-        let message =
-            "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
-        return Err(CliError::setting("--cause", message, None));
-    }
     if names.is_some() && !arguments.scores.baseline.is_empty() {
         let message = "a baseline stands beside one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--baseline", message, None));
