@@ -17,7 +17,7 @@ use serde_json::Value;
 
 const CONFIG: i32 = 3;
 const DATA: i32 = 4;
-const N: usize = 500;
+const N: usize = 600;
 
 struct Patient {
     time: f64,
@@ -27,20 +27,27 @@ struct Patient {
     x: [f64; 2],
 }
 
+/// A uniform number of row and stream (splitmix64).
+fn uniform(row: usize, stream: u64) -> f64 {
+    let mut state = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
+    state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (((state ^ (state >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+}
+
 /// Cause 1 has the hazard 0.2 exp(0.8 x0), cause 4 0.15 exp(0.8 x1) in men and three times as much in women; some are
 /// censored (0) or withdraw (9).
 fn patient(row: usize) -> Patient {
-    let spread = |step: f64| ((row as f64 + 0.5) * step).fract();
-    let x: [f64; 2] = std::array::from_fn(|k| ((row as f64) * (0.7 + 0.31 * k as f64) + k as f64).sin());
-    let sex = if row % 5 < 2 { "F" } else { "M" };
+    let x: [f64; 2] = std::array::from_fn(|k| 3.4 * uniform(row, k as u64) - 1.7);
+    let sex = if uniform(row, 2) < 0.4 { "F" } else { "M" };
     let own = 0.2 * (0.8 * x[0]).exp();
     let other = if sex == "F" { 0.45 } else { 0.15 } * (0.8 * x[1]).exp();
-    let event = -spread(0.618_033_988_75).ln() / (own + other);
-    let ends = 1.0 + 11.0 * spread(0.754_877_666_25);
-    let code = match (event <= ends, spread(0.569_840_290_998) < own / (own + other)) {
+    let event = -uniform(row, 3).ln() / (own + other);
+    let ends = 1.0 + 11.0 * uniform(row, 4);
+    let code = match (event <= ends, uniform(row, 5) < own / (own + other)) {
         (true, true) => 1,
         (true, false) => 4,
-        (false, _) if row % 7 == 0 => 9,
+        (false, _) if uniform(row, 6) < 0.3 => 9,
         (false, _) => 0,
     };
     Patient { time: (event.min(ends).max(0.01) * 1e4).round() / 1e4, code, sex, x }
@@ -180,9 +187,8 @@ fn a_run_predicts_and_reports_the_incidence_of_its_cause() {
         let horizon = found.horizon.unwrap();
         let again = folder.path().join("again");
         let metric = format!("cause-brier@{horizon}");
-        let set = ["--metrics", &metric, "--set", "reading=step"];
-        let arguments = [&["evaluate", &words(&output), "--output", &words(&again)][..], &set[..]].concat();
-        succeed(arguments);
+        let (run, out) = (words(&output), words(&again));
+        succeed(["evaluate", &run, "--output", &out, "--metrics", &metric, "--set", "reading=step"]);
         let brier = cause_brier_score(&outcomes(&test), 1, &curves, &censoring, Reading::Step, &[horizon]).unwrap();
         assert!((value(&report(&again), &metric) - brier.values[0]).abs() < 1e-9, "{name}");
 
@@ -264,6 +270,8 @@ fn other_samples_are_predicted_and_evaluated_for_the_cause() {
     let found = report(&other);
     assert_eq!(found.cause.map(|cause| cause.n_competing), Some((0..N).filter(|row| patient(*row).code == 4).count()));
     assert!(value(&found, "cause-c") > 0.6);
+    let ratio = value(&found, "cause-observed-expected");
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
     let internal = ["evaluate", &words(&other), "--internal", &run_words];
     fail(internal, CONFIG, "--internal: two cohorts are compared by events of one kind");
     // A table without outcomes, and one whose run file is about another cause.
@@ -333,7 +341,7 @@ fn several_models_of_a_cause_have_paired_differences() {
         let mut text = "sample,time,event,sex,0,4,8\n".to_owned();
         for row in 0..200 {
             let Patient { time, code, sex, x } = patient(row);
-            let risk = 0.35 + 0.2 * x[0] + shift * x[1];
+            let risk = 0.45 + 0.15 * x[0] + shift * x[1];
             writeln!(text, "s{row},{time},{},{sex},0,{},{}", if code == 9 { 0 } else { code }, risk / 2.0, risk).unwrap();
         }
         text
@@ -358,7 +366,7 @@ fn several_models_of_a_cause_have_paired_differences() {
         assert_eq!(found["models"][k]["metrics"], single(file));
     }
     // Events that differ in their cause alone are no common samples.
-    std::fs::write(&tables[1], text(0.1).replacen(",4,", ",1,", 1)).unwrap();
+    std::fs::write(&tables[1], text(0.1).replacen(",4,F", ",1,F", 1)).unwrap();
     let said = run([&call[..], &sets[..]].concat()).stderr;
     assert!(said.contains("event of sample \"s") && said.contains("is 1 there and 4 in"), "{said}");
 }
@@ -371,7 +379,7 @@ fn an_image_table_with_causes_is_read_with_its_covariates() {
     let table = generic_table(folder.path(), 120, cell);
     let text = format!(
         "output = '{0}/run'\ncache = '{0}/cache'\n{1}\n[image]\nsize = [16, 16]\n[evaluation]\nreplicates = 0\npermutations = 0\n\
-         {OUTCOME}[estimator.cause-specific]\n[time]\nintervals = 6\n",
+         {OUTCOME}[estimator.cause-specific]\n[time]\nintervals = 6\n[[attribute]]\nname = \"sex\"\n",
         folder.path().display(),
         generic_data(&table)
     );
@@ -393,21 +401,20 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
         let mut arguments = vec!["train", "--config", &path, "--output", &output];
         arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
         fail(arguments, code, sentence);
-        assert!(!folder.path().join("refused").exists(), "{sets:?}");
+        assert!(!folder.path().join("refused/predictions.parquet").exists(), "{sets:?}");
     };
     let expected = "expected [estimator.fine-gray] or [estimator.cause-specific]";
     refuse(&["estimator=cox"], CONFIG, &format!("outcome: cox models one kind of event, {expected}"));
-    refuse(&["outcome.competing=[]"], DATA, "outcome.competing is [], expected at least one number");
-    refuse(&["outcome.censored=[4]"], DATA, "outcome.censored is 4, expected every number once");
+    refuse(&["outcome.competing=[]"], CONFIG, "outcome.competing is [], expected at least one number");
+    refuse(&["outcome.censored=[4]"], CONFIG, "outcome.censored is 4, expected every number once");
     refuse(&["outcome.event=1"], CONFIG, "unknown field");
-    refuse(&["evaluation.thresholds=[0.2]"], CONFIG, "would count events of other causes as censorings");
-    refuse(&["evaluation.metrics=[\"ibs\"]"], CONFIG, "metric \"ibs\" would count events of other causes as censorings");
+    refuse(&["evaluation.thresholds=[0.2]"], DATA, "would count events of other causes as censorings");
+    refuse(&["evaluation.metrics=[\"ibs\"]"], DATA, "metric \"ibs\" would count events of other causes as censorings");
     refuse(&["evaluation.sensitivity.hazard-ratios=[2]"], CONFIG, "evaluation.sensitivity");
     refuse(&["baseline.covariates=[\"sex\"]"], CONFIG, "baseline.covariates: the baseline beside a model is of one kind");
     refuse(&["shift.attribute=sex", "shift.group=F", "shift.permute=0.5"], CONFIG, "shift: it changes events of one kind");
     refuse(&["estimator.fine-gray.most-steps=0"], CONFIG, "most-steps is 0, expected at least 1");
     refuse(&["estimator.fine-gray.cause=4"], CONFIG, "unknown field");
-    refuse(&["estimator.fine-gray.most-steps=1"], DATA, "fine-gray");
     let alone = folder.path().join("alone.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&alone, text.replace(OUTCOME, "")).unwrap();
