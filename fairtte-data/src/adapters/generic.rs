@@ -303,6 +303,30 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_causes_are_labels_and_part_of_the_content_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "image,subject_id,time,event\na.png,1,2,0\nb.png,2,3,1\nc.png,3,4,5\nd.png,4,5,8\n";
+        let generic = Generic::new(GenericConfig::new(table(folder.path(), "films.csv", text)));
+        let outcome = |censored: &[u32]| OutcomeConfig { cause: 1, competing: vec![5], censored: censored.to_vec() };
+        let Unlabelled { manifest, rule, provenance } = generic.read_causes(&outcome(&[8])).unwrap();
+        let labels: Vec<Label> = (0..4).map(|row| rule.label(&manifest, row).unwrap()).collect();
+        let kept = |time: f64, event: bool| Label::Kept { time, event };
+        let expected = [kept(2.0, false), kept(3.0, true), Label::Competing { time: 4.0, cause: 5 }, kept(5.0, false)];
+        assert_eq!((labels.as_slice(), rule.cause()), (expected.as_slice(), Some(1)));
+        assert!(provenance.rule.ends_with(": 0 or 8 (censored), 1 (the event) or 5 (competing)"), "{}", provenance.rule);
+        let other = generic.read_causes(&OutcomeConfig { cause: 5, competing: vec![1], ..outcome(&[8]) }).unwrap();
+        assert_ne!(other.provenance.content_hash, provenance.content_hash);
+        let Unlabelled { manifest, rule, .. } = generic.read_causes(&outcome(&[])).unwrap();
+        let said = rule.label(&manifest, 3).unwrap_err().to_string();
+        let expected = "event of sample \"d.png\" is 8, expected 0 (censored), 1 (the event) or 5 (competing) as in [outcome]";
+        assert!(said.starts_with(expected) && said.ends_with("films.csv, row 5)"), "{said}");
+        // A data set with one kind of event says so.
+        let said = crate::adapters::Simulated::new(Default::default(), 1, folder.path()).read_causes(&outcome(&[]));
+        let expected = "[data.simulated] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]";
+        assert_eq!(said.err().unwrap().to_string(), expected);
+    }
+
+    #[test]
     fn a_missing_column_is_named_with_the_file_and_the_nearest_column() {
         let folder = tempfile::tempdir().unwrap();
         let path = table(folder.path(), "cohort.csv", "image,subject_id,tiem,event\na.png,1,2,0\n");
