@@ -29,7 +29,8 @@ struct Patient {
 
 /// A uniform number of row and stream (splitmix64).
 fn uniform(row: usize, stream: u64) -> f64 {
-    let mut state = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
+    let mut state =
+        (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
     state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     (((state ^ (state >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
@@ -176,12 +177,14 @@ fn a_run_predicts_and_reports_the_incidence_of_its_cause() {
             let model = CauseSpecific::fit(&CoxSettings::default(), &fitted_on, &two).unwrap();
             model.incidence_curves(&to_predict, 1, &table.grid).unwrap()
         };
-        let largest = own.without().survival().iter().zip(&table.survival).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let largest =
+            own.without().survival().iter().zip(&table.survival).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         // Columns of a run are in single precision.
         assert!(largest < 1e-5, "{name}: {largest}");
 
         // A score of the test part from the files, by the definition in the library.
-        let places: Vec<usize> = test.iter().map(|row| predicted.iter().position(|known| known == row).unwrap()).collect();
+        let places: Vec<usize> =
+            test.iter().map(|row| predicted.iter().position(|known| known == row).unwrap()).collect();
         let curves = IncidenceCurves::new(table.grid.clone(), 1.0 - table.survival).unwrap().select(&places);
         let censoring = CensoringCurve::fit(observed.all_causes(), CensoringTies::EventsFirst).unwrap();
         let horizon = found.horizon.unwrap();
@@ -193,11 +196,13 @@ fn a_run_predicts_and_reports_the_incidence_of_its_cause() {
         assert!((value(&report(&again), &metric) - brier.values[0]).abs() < 1e-9, "{name}");
 
         let page = std::fs::read_to_string(output.join("report.html")).unwrap();
-        let what = if name == "fine-gray" { "subdistribution hazard ratios of cause 1" } else { "hazard ratios of cause 4" };
+        let what =
+            if name == "fine-gray" { "subdistribution hazard ratios of cause 1" } else { "hazard ratios of cause 4" };
         assert!(page.contains(what) && page.contains("x0 ") && page.contains("sex=M "), "{name}");
         let resolved = std::fs::read_to_string(output.join("run.toml")).unwrap();
         assert!(resolved.contains("[outcome]") && resolved.contains("cause = 1"), "{resolved}");
-        let again = succeed(["train", "--config", &path, "--set", &format!("estimator={name}"), "--output", &words(&output)]);
+        let again =
+            succeed(["train", "--config", &path, "--set", &format!("estimator={name}"), "--output", &words(&output)]);
         assert!(again.stderr.contains("this run is done"), "{}", again.stderr);
     }
 }
@@ -237,7 +242,17 @@ fn codes_are_in_the_record_and_the_curves_name_their_cause() {
     // As outside curves: the same numbers by the other way into the program.
     let outside = folder.path().join("outside");
     let [cohort, split] = ["cohort.parquet", "split.csv"].map(|name| words(&output.join(name)));
-    let call = ["evaluate", "--predictions", &words(&file), "--cohort", &cohort, "--split", &split, "--output", &words(&outside)];
+    let call = [
+        "evaluate",
+        "--predictions",
+        &words(&file),
+        "--cohort",
+        &cohort,
+        "--split",
+        &split,
+        "--output",
+        &words(&outside),
+    ];
     let sets = ["--set", "replicates=20", "--permutations", "9"];
     succeed([&call[..], &sets[..], &["--cause", "1"]].concat());
     assert_eq!(report(&outside).metrics, report(&output).metrics);
@@ -282,14 +297,25 @@ fn other_samples_are_predicted_and_evaluated_for_the_cause() {
     let text = std::fs::read_to_string(&path).unwrap().replace("cause = 1", "cause = 4").replace("[4]", "[1]");
     let about_4 = folder.path().join("about-4.toml");
     std::fs::write(&about_4, text).unwrap();
-    let refused = ["predict", &run_words, "--data", &words(&about_4), "--output", &words(&folder.path().join("refused"))];
+    let refused =
+        ["predict", &run_words, "--data", &words(&about_4), "--output", &words(&folder.path().join("refused"))];
     fail(refused, CONFIG, "outcome.cause: [outcome] of the data is about cause 4, the run \"causes\" predicts cause 1");
     // The test parts of folds, pooled.
     let folds: Vec<String> = (0..2)
         .map(|fold| {
             let output = folder.path().join(format!("fold{fold}"));
             let set = format!("split.k-fold={{ folds = 2, fold = {fold} }}");
-            let call = ["train", "--config", &path, "--set", "estimator=fine-gray", "--set", &set, "--output", &words(&output)];
+            let call = [
+                "train",
+                "--config",
+                &path,
+                "--set",
+                "estimator=fine-gray",
+                "--set",
+                &set,
+                "--output",
+                &words(&output),
+            ];
             succeed(call);
             words(&output)
         })
@@ -314,8 +340,25 @@ fn several_models_of_a_cause_have_paired_differences() {
     let compared = folder.path().join("compared");
     let [cohort, split] = ["cohort.parquet", "split.csv"].map(|name| words(&outputs[0].join(name)));
     let call = [
-        "evaluate", "--predictions", &files[0], "--predictions", &files[1], "--names", "fg,cs", "--cohort", &cohort, "--split",
-        &split, "--cause", "1", "--output", &words(&compared), "--set", "replicates=20", "--permutations", "9",
+        "evaluate",
+        "--predictions",
+        &files[0],
+        "--predictions",
+        &files[1],
+        "--names",
+        "fg,cs",
+        "--cohort",
+        &cohort,
+        "--split",
+        &split,
+        "--cause",
+        "1",
+        "--output",
+        &words(&compared),
+        "--set",
+        "replicates=20",
+        "--permutations",
+        "9",
     ];
     let shown = succeed(call);
     let found = json(&compared.join("evaluation.json"));
@@ -342,7 +385,8 @@ fn several_models_of_a_cause_have_paired_differences() {
         for row in 0..200 {
             let Patient { time, code, sex, x } = patient(row);
             let risk = 0.45 + 0.15 * x[0] + shift * x[1];
-            writeln!(text, "s{row},{time},{},{sex},0,{},{}", if code == 9 { 0 } else { code }, risk / 2.0, risk).unwrap();
+            writeln!(text, "s{row},{time},{},{sex},0,{},{}", if code == 9 { 0 } else { code }, risk / 2.0, risk)
+                .unwrap();
         }
         text
     };
@@ -353,12 +397,14 @@ fn several_models_of_a_cause_have_paired_differences() {
     });
     let single = |file: &str| {
         let output = folder.path().join("single");
-        let call = ["evaluate", "--predictions", file, "--cause", "4", "--attributes", "sex", "--output", &words(&output)];
+        let call =
+            ["evaluate", "--predictions", file, "--cause", "4", "--attributes", "sex", "--output", &words(&output)];
         succeed([&call[..], &["--set", "replicates=0", "--permutations", "0"]].concat());
         json(&output.join("evaluation.json"))["metrics"].clone()
     };
     let both = folder.path().join("both");
-    let call = ["evaluate", "--predictions", &tables[0], "--predictions", &tables[1], "--cause", "4", "--attributes", "sex"];
+    let call =
+        ["evaluate", "--predictions", &tables[0], "--predictions", &tables[1], "--cause", "4", "--attributes", "sex"];
     let sets = ["--output", &words(&both), "--set", "replicates=0", "--permutations", "0"];
     succeed([&call[..], &sets[..]].concat());
     let found = json(&both.join("evaluation.json"));
@@ -411,8 +457,16 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     refuse(&["evaluation.thresholds=[0.2]"], DATA, "would count events of other causes as censorings");
     refuse(&["evaluation.metrics=[\"ibs\"]"], DATA, "metric \"ibs\" would count events of other causes as censorings");
     refuse(&["evaluation.sensitivity.hazard-ratios=[2]"], CONFIG, "evaluation.sensitivity");
-    refuse(&["baseline.covariates=[\"sex\"]"], CONFIG, "baseline.covariates: the baseline beside a model is of one kind");
-    refuse(&["shift.attribute=sex", "shift.group=F", "shift.permute=0.5"], CONFIG, "shift: it changes events of one kind");
+    refuse(
+        &["baseline.covariates=[\"sex\"]"],
+        CONFIG,
+        "baseline.covariates: the baseline beside a model is of one kind",
+    );
+    refuse(
+        &["shift.attribute=sex", "shift.group=F", "shift.permute=0.5"],
+        CONFIG,
+        "shift: it changes events of one kind",
+    );
     refuse(&["estimator.fine-gray.most-steps=0"], CONFIG, "most-steps is 0, expected at least 1");
     refuse(&["estimator.fine-gray.cause=4"], CONFIG, "unknown field");
     let alone = folder.path().join("alone.toml");
@@ -423,17 +477,26 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     let network = folder.path().join("network.toml");
     std::fs::write(&network, text.replace("[estimator.fine-gray]\n", "[model]\nbackbone = \"mlp\"\n")).unwrap();
     let sentence = format!("outcome: networks are trained for one kind of event, {expected}");
-    fail(["train", "--config", &words(&network), "--output", &words(&folder.path().join("refused"))], CONFIG, &sentence);
+    fail(
+        ["train", "--config", &words(&network), "--output", &words(&folder.path().join("refused"))],
+        CONFIG,
+        &sentence,
+    );
     let simulated = folder.path().join("simulated.toml");
     std::fs::write(&simulated, format!("data = \"simulated\"\nestimator = \"fine-gray\"\n{OUTCOME}")).unwrap();
-    fail(["train", "--config", &words(&simulated)], DATA, "[data.simulated] knows one kind of event, expected [data.tabular]");
+    fail(
+        ["train", "--config", &words(&simulated)],
+        DATA,
+        "[data.simulated] knows one kind of event, expected [data.tabular]",
+    );
     let compared = format!("{text}[compare.estimator.cause-specific]\n[compare.strategy.erm]\n");
     std::fs::write(&network, compared.replace("[estimator.fine-gray]\n", "")).unwrap();
     fail(["compare", "--config", &words(&network)], CONFIG, "outcome: strategies are compared on events of one kind");
     // A number that the table does not name.
     let row_17 = |row: usize, code: u32| if row == 15 { "3".to_owned() } else { code.to_string() };
     table(folder.path(), row_17);
-    let sentence = "event of sample \"p0015\" is 3, expected 0 or 9 (censored), 1 (the event) or 4 (competing) as in [outcome]";
+    let sentence =
+        "event of sample \"p0015\" is 3, expected 0 or 9 (censored), 1 (the event) or 4 (competing) as in [outcome]";
     refuse(&[], DATA, sentence);
     refuse(&[], DATA, "patients.csv, row 17");
     // A run that is there.
@@ -450,6 +513,7 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     fail(["select", &words(folder.path()), "--base", "fine-gray"], DATA, incidence);
     let file = words(&output.join("predictions.parquet"));
     let cohort = words(&output.join("cohort.parquet"));
-    let power = ["experiment", "power", "--predictions", &file, "--cohort", &cohort, "--attribute", "sex", "--level", "F"];
+    let power =
+        ["experiment", "power", "--predictions", &file, "--cohort", &cohort, "--attribute", "sex", "--level", "F"];
     fail(power, DATA, incidence);
 }

@@ -148,13 +148,13 @@ fn require_one_unit(members: &[Member]) -> Result<(), CliError> {
 /// The cause whose incidence all runs predict; `None` of runs of one kind of event.
 fn one_cause(members: &[Member]) -> Result<Option<u32>, CliError> {
     let of = |member: &Member| member.run.outcome.as_ref().map(|outcome| outcome.cause);
-    let words = |cause: Option<u32>| cause.map_or_else(|| "one kind of event".to_owned(), |cause| format!("cause {cause}"));
+    let words =
+        |cause: Option<u32>| cause.map_or_else(|| "one kind of event".to_owned(), |cause| format!("cause {cause}"));
     let first = of(&members[0]);
     match members.iter().find(|member| of(member) != first) {
         Some(other) => {
             let (one, path) = (members[0].path.display(), other.path.display());
-            let message =
-                format!("{one} predicts {}, {path} {}, expected the same", words(first), words(of(other)));
+            let message = format!("{one} predicts {}, {path} {}, expected the same", words(first), words(of(other)));
             Err(CliError::setting("RUN", message, None))
         }
         None => Ok(first),

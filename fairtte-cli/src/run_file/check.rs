@@ -47,7 +47,8 @@ impl RunFile {
         let estimator = self.estimator.as_ref();
         let Some(outcome) = &self.outcome else {
             let Some(alone) = estimator.filter(|estimator| estimator.models_causes()) else { return Ok(()) };
-            let message = "it models the incidence of one of several causes, expected [outcome] with cause and competing";
+            let message =
+                "it models the incidence of one of several causes, expected [outcome] with cause and competing";
             return Err(CliError::setting(&format!("estimator.{}", alone.name()), message.to_owned(), None));
         };
         outcome.check()?;

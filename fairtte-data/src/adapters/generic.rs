@@ -313,16 +313,22 @@ mod tests {
         let kept = |time: f64, event: bool| Label::Kept { time, event };
         let expected = [kept(2.0, false), kept(3.0, true), Label::Competing { time: 4.0, cause: 5 }, kept(5.0, false)];
         assert_eq!((labels.as_slice(), rule.cause()), (expected.as_slice(), Some(1)));
-        assert!(provenance.rule.ends_with(": 0 or 8 (censored), 1 (the event) or 5 (competing)"), "{}", provenance.rule);
+        assert!(
+            provenance.rule.ends_with(": 0 or 8 (censored), 1 (the event) or 5 (competing)"),
+            "{}",
+            provenance.rule
+        );
         let other = generic.read_causes(&OutcomeConfig { cause: 5, competing: vec![1], ..outcome(&[8]) }).unwrap();
         assert_ne!(other.provenance.content_hash, provenance.content_hash);
         let Unlabelled { manifest, rule, .. } = generic.read_causes(&outcome(&[])).unwrap();
         let said = rule.label(&manifest, 3).unwrap_err().to_string();
-        let expected = "event of sample \"d.png\" is 8, expected 0 (censored), 1 (the event) or 5 (competing) as in [outcome]";
+        let expected =
+            "event of sample \"d.png\" is 8, expected 0 (censored), 1 (the event) or 5 (competing) as in [outcome]";
         assert!(said.starts_with(expected) && said.ends_with("films.csv, row 5)"), "{said}");
         // A data set with one kind of event says so.
         let said = crate::adapters::Simulated::new(Default::default(), 1, folder.path()).read_causes(&outcome(&[]));
-        let expected = "[data.simulated] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]";
+        let expected =
+            "[data.simulated] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]";
         assert_eq!(said.err().unwrap().to_string(), expected);
     }
 

@@ -23,11 +23,11 @@ use serde::{Deserialize, Serialize};
 use super::generic::{
     boxed, event_column, observed_time, options_of_outcome, outcome_cells, sentence, time_column, unnamed_unit,
 };
-use crate::cohort::{ObservedTime, OutcomeConfig};
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{ObservedTime, OutcomeConfig};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values, is_missing,

@@ -139,8 +139,7 @@ pub fn write_prediction_blocks(
     let names = names_of_times(path, grid)?;
     refuse_repeated(samples)?;
     let metadata = Metadata::entries(path, cause)?;
-    let check =
-        |samples: &[SampleId], block: &ArrayView2<'_, f64>| require_probabilities(samples, &names, block);
+    let check = |samples: &[SampleId], block: &ArrayView2<'_, f64>| require_probabilities(samples, &names, block);
     write_blocks(path, samples, &names, blocks, (&metadata, check))
 }
 

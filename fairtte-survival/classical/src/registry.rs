@@ -353,7 +353,8 @@ mod tests {
         let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
         let grid = [0.0, 3.0, 6.0, 12.0];
         // The same outcomes with causes 1 and 2, by the models of the library.
-        let numbered = outcomes.cause().iter().map(|cause| [0, 1, 2][usize::from(*cause > 0) + usize::from(*cause > 2)]);
+        let numbered =
+            outcomes.cause().iter().map(|cause| [0, 1, 2][usize::from(*cause > 0) + usize::from(*cause > 2)]);
         let plain = CompetingOutcomes::new(outcomes.time().to_vec(), numbered.collect()).unwrap();
         let combined = crate::CauseSpecific::fit(&CoxSettings::default(), &covariates, &plain).unwrap();
         for (cause, number) in [(2, 1), (7, 2)] {
@@ -419,7 +420,9 @@ mod tests {
         assert_eq!(no_event, "the model of cause 3: no sample has an event, expected at least one");
         let own = covariates.column(0).to_owned();
         covariates.column_mut(1).assign(&own);
-        for (name, start) in [("cause-specific", "the model of cause 2: covariate \"copy\""), ("fine-gray", "covariate \"copy\"")] {
+        for (name, start) in
+            [("cause-specific", "the model of cause 2: covariate \"copy\""), ("fine-gray", "covariate \"copy\"")]
+        {
             let estimator = Estimator::by_name(name).unwrap();
             let said = estimator.fit_causes(&covariates, &outcomes, 2, &names, &subjects).unwrap_err().to_string();
             assert!(said.starts_with(start) && said.contains("linear combination of others (\"age\")"), "{said}");

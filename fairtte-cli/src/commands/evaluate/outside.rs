@@ -277,7 +277,11 @@ fn publish_outside(
 pub(super) fn refuse_causes_without_option(cohort: &Cohort, arguments: &Evaluate) -> Result<(), CliError> {
     let (Some(cause), None) = (cohort.cause, arguments.cause) else { return Ok(()) };
     let message = format!("events of {} have several causes, expected the one that the curves are about", cohort.name);
-    Err(CliError::setting("--cause", message, Some(&format!("--cause {cause} is the one that the cohort was made for"))))
+    Err(CliError::setting(
+        "--cause",
+        message,
+        Some(&format!("--cause {cause} is the one that the cohort was made for")),
+    ))
 }
 
 /// What an event of another cause is taken for.

@@ -140,7 +140,8 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
     }
     let mut predicted = Predicted::read(path)?;
     if arguments.external.internal.is_some() && predicted.cohort.cause.is_some() {
-        let message = "two cohorts are compared by events of one kind, expected no --internal for one of several causes";
+        let message =
+            "two cohorts are compared by events of one kind, expected no --internal for one of several causes";
         return Err(CliError::setting("--internal", message.to_owned(), None));
     }
     let internal = arguments.external.internal.as_ref();

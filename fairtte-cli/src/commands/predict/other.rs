@@ -121,7 +121,8 @@ fn outcome_of<'a>(file: &'a RunFile, run: &'a RunFile) -> Result<Option<&'a Outc
     let cause = |outcome: &OutcomeConfig| outcome.cause;
     if let Some(own) = own.filter(|own| Some(own.cause) != of_run.map(cause)) {
         let predicts = of_run.map_or_else(|| "one kind of event".to_owned(), |run| format!("cause {}", run.cause));
-        let message = format!("[outcome] of the data is about cause {}, the run \"{}\" predicts {predicts}", own.cause, run.name);
+        let message =
+            format!("[outcome] of the data is about cause {}, the run \"{}\" predicts {predicts}", own.cause, run.name);
         return Err(CliError::setting("outcome.cause", message, None));
     }
     Ok(own.or(of_run))

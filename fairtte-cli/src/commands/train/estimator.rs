@@ -18,9 +18,7 @@ use crate::plural::counted;
 use crate::prepare::{Inputs, Prepared};
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::{
-    EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text,
-};
+use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
 /// The only epoch of an estimator.

@@ -14,8 +14,8 @@
 //! Sources: Benichou & Gail (1990), doi:10.2307/2532098; Cheng, Fine & Wei (1998), doi:10.2307/2534008. Golden values: Cox
 //! models of lifelines 0.30.3 per cause, combined by the formula in `NumPy` (`tests/golden/cause_specific.json`).
 
-use fairtte_metrics::{Outcomes, SurvivalCurves};
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
+use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 

@@ -17,8 +17,8 @@
 //! ratio of subdistribution hazards, in whose risk set the dead remain.
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
-use fairtte_metrics::{Outcomes, SurvivalCurves};
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
+use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
