@@ -100,7 +100,7 @@ pub enum DataError {
         /// The value as in the table.
         value: String,
         /// The numbers of `[outcome]` with what they are.
-        expected: String,
+        expected: Box<str>,
         /// File and row.
         place: Place,
     },

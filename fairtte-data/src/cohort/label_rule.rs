@@ -133,7 +133,7 @@ impl LabelRule for ObservedTime {
             column: self.event.name.clone(),
             sample: row.display_id(),
             value: event.clone(),
-            expected: outcome.expected(),
+            expected: outcome.expected().into(),
             place: manifest.place(index),
         })?;
         Ok(match end {

@@ -41,7 +41,7 @@ impl CauseSpecificSettings {
         covariates: &Array2<f64>,
         outcomes: &CompetingOutcomes,
         cause: u32,
-        named: Option<(&[String], &[SubjectId])>,
+        identities: Option<(&[String], &[SubjectId])>,
     ) -> Result<CauseSpecificCox, ClassicalError> {
         let mut causes: Vec<u32> = outcomes.cause().iter().copied().filter(|cause| *cause > 0).collect();
         causes.sort_unstable();
@@ -51,12 +51,12 @@ impl CauseSpecificSettings {
             return Err(of_cause(cause, ClassicalError::NoEvents));
         }
         // Numbers of causes may have gaps, the models have none.
-        let number = |cause: &u32| causes.iter().position(|known| known == cause).map_or(0, |place| place as u32 + 1);
+        let number = |cause: &u32| (1..).zip(&causes).find(|(_, known)| *known == cause).map_or(0, |(number, _)| number);
         let numbers = outcomes.cause().iter().map(number).collect();
         let renumbered = CompetingOutcomes::new(outcomes.time().to_vec(), numbers)?;
         let fit = |number: u32, events: &Outcomes| {
             let samples = CoxSamples::new(covariates, events);
-            let samples = match named {
+            let samples = match identities {
                 Some((names, subjects)) => samples.named(names).of_subjects(subjects),
                 None => samples,
             };
@@ -82,8 +82,9 @@ impl CauseSpecificCox {
     pub fn incidence_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<IncidenceCurves, ClassicalError> {
         let n_causes = u32::try_from(self.causes.len()).unwrap_or(u32::MAX);
         let unknown = MetricError::UnknownCause { cause: self.cause, n_causes };
-        let place = self.causes.iter().position(|known| *known == self.cause).ok_or(unknown)?;
-        self.fitted.incidence_curves(covariates, place as u32 + 1, grid)
+        let found = (1..).zip(&self.causes).find(|(_, known)| **known == self.cause);
+        let (number, _) = found.ok_or(unknown)?;
+        self.fitted.incidence_curves(covariates, number, grid)
     }
 }
 
