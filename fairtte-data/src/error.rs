@@ -98,7 +98,7 @@ pub enum DataError {
         /// Identity of the sample.
         sample: String,
         /// The value as in the table.
-        value: String,
+        value: Box<str>,
         /// The numbers of `[outcome]` with what they are.
         expected: Box<str>,
         /// File and row.

@@ -326,7 +326,8 @@ mod tests {
             "event of sample \"d.png\" is 8, expected 0 (censored), 1 (the event) or 5 (competing) as in [outcome]";
         assert!(said.starts_with(expected) && said.ends_with("films.csv, row 5)"), "{said}");
         // A data set with one kind of event says so.
-        let said = crate::adapters::Simulated::new(Default::default(), 1, folder.path()).read_causes(&outcome(&[]));
+        let said = crate::adapters::Simulated::new(crate::simulated::SimulationConfig::default(), 1, folder.path())
+            .read_causes(&outcome(&[]));
         let expected =
             "[data.simulated] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]";
         assert_eq!(said.err().unwrap().to_string(), expected);

@@ -132,7 +132,7 @@ impl LabelRule for ObservedTime {
         let end = outcome.end(event).ok_or_else(|| DataError::UnknownCause {
             column: self.event.name.clone(),
             sample: row.display_id(),
-            value: event.clone(),
+            value: event.as_str().into(),
             expected: outcome.expected().into(),
             place: manifest.place(index),
         })?;

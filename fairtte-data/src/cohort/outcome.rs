@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_number_in_two_places_and_a_table_without_competing_events_are_refused() {
-        let refused = |config: OutcomeConfig| config.check().err().map(|error| error.to_string()).unwrap_or_default();
-        assert_eq!(refused(outcome(1, &[2, 3], &[4])), "");
+        let refused = |config: &OutcomeConfig| config.check().err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(refused(&outcome(1, &[2, 3], &[4])), "");
         let cases = [
             (outcome(1, &[], &[]), "outcome.competing is [], expected at least one number"),
             (outcome(0, &[2], &[]), "outcome.cause is 0, expected numbers of at least 1"),
@@ -131,7 +131,7 @@ mod tests {
             (outcome(1, &[2], &[2]), "outcome.censored is 2, expected every number once"),
         ];
         for (config, message) in cases {
-            assert!(refused(config.clone()).starts_with(message), "{config:?}: {}", refused(config));
+            assert!(refused(&config).starts_with(message), "{config:?}: {}", refused(&config));
         }
     }
 }

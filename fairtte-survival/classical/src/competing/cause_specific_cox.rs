@@ -51,7 +51,8 @@ impl CauseSpecificSettings {
             return Err(of_cause(cause, ClassicalError::NoEvents));
         }
         // Numbers of causes may have gaps, the models have none.
-        let number = |cause: &u32| (1..).zip(&causes).find(|(_, known)| *known == cause).map_or(0, |(number, _)| number);
+        let number =
+            |cause: &u32| (1..).zip(&causes).find(|(_, known)| *known == cause).map_or(0, |(number, _)| number);
         let numbers = outcomes.cause().iter().map(number).collect();
         let renumbered = CompetingOutcomes::new(outcomes.time().to_vec(), numbers)?;
         let fit = |number: u32, events: &Outcomes| {
