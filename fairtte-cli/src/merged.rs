@@ -25,7 +25,7 @@ const CHOICES: [&str; 9] = [
 pub(crate) const TABLES: [&str; 5] = ["data", "head", "strategy", "estimator", "training.schedule"];
 
 /// Tables that a run file need not have.
-const OPTIONAL: [&str; 3] = ["pretrained", "shift", "estimator"];
+const OPTIONAL: [&str; 4] = ["outcome", "pretrained", "shift", "estimator"];
 
 /// The table that trains an estimator in place of a network.
 pub(crate) const ESTIMATOR: &str = "estimator";

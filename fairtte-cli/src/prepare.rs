@@ -248,7 +248,11 @@ pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
             columns.push(AttributeConfig::new(name));
         }
     }
-    let (cohort, exclusions) = build_cohort(adapter.read()?, &columns)?;
+    let read = match &run.outcome {
+        Some(outcome) => adapter.read_causes(outcome)?,
+        None => adapter.read()?,
+    };
+    let (cohort, exclusions) = build_cohort(read, &columns)?;
     let notes = cohort.provenance.iter().flat_map(|provenance| &provenance.notes);
     notes.for_each(|note| say(format!("note: {note}")));
     Ok((cohort, exclusions))

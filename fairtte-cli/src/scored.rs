@@ -1,7 +1,9 @@
 //! Predictions that are scored: the rows of a part with their outcomes, groups, curves and weights for censoring. Evaluation
 //! and selection score through it.
 
-use fairtte_data::predictions::{PredictionTable, match_predictions};
+use std::path::Path;
+
+use fairtte_data::predictions::{PredictionTable, Rising, match_predictions, read_incidence, read_predictions};
 use fairtte_data::{Cohort, Part, Split};
 use fairtte_metrics::competing::IncidenceCurves;
 use fairtte_metrics::estimators::KaplanMeier;
@@ -74,18 +76,13 @@ impl Scored {
         let order = match_predictions(cohort, &rows, &predictions.samples)?;
         let censoring = CensoringCurve::fit(&cohort.outcomes_of_any_cause(fitted_on)?, CensoringTies::EventsFirst)?;
         Ok(Self {
-            cause: None,
+            cause: cohort.cause,
             groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
             rows,
             cohort: cohort.clone(),
             curves: SurvivalCurves::new(predictions.grid, predictions.survival.select(Axis(0), &order))?,
             censoring,
         })
-    }
-
-    /// The same rows with curves of one cause, if there is one.
-    pub(crate) fn of_cause(self, cause: Option<u32>) -> Self {
-        Self { cause, ..self }
     }
 
     pub(crate) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
@@ -119,12 +116,12 @@ impl Scored {
 
     /// Checks that curves and outcomes are in the same unit of time.
     pub(crate) fn check_units(&self, reading: Reading) -> Result<(), CliError> {
-        Ok(check_units(&self.cohort.outcomes(&self.rows)?, &self.curves, reading)?)
+        Ok(check_units(&self.cohort.outcomes_of_event(&self.rows)?, &self.curves, reading)?)
     }
 
     /// The samples outside the times of the curves.
     pub(crate) fn coverage(&self, reading: Reading) -> Result<Coverage, CliError> {
-        Ok(Coverage::of(&self.cohort.outcomes(&self.rows)?, &self.curves, reading))
+        Ok(Coverage::of(&self.cohort.outcomes_of_event(&self.rows)?, &self.curves, reading))
     }
 
     /// Returns `warnings`, with an additional one if the curves of all samples are equal; `sample` names the scored
@@ -204,6 +201,17 @@ impl Scored {
         let curves = kaplan_meier_curves(&KaplanMeier::fit(train)?, self.curves.grid(), self.rows.len())?;
         Ok(Self { curves, ..self })
     }
+}
+
+/// The curves of a file for `cohort`: survival, or 1 - F of the cause that is predicted where events have several.
+///
+/// # Errors
+/// [`CliError::Data`] as of [`read_predictions`] and [`read_incidence`].
+pub(crate) fn read_curves(path: &Path, cohort: &Cohort) -> Result<PredictionTable, CliError> {
+    Ok(match cohort.cause {
+        Some(cause) => read_incidence(path, cause)?,
+        None => read_predictions(path, Rising::Refuse)?,
+    })
 }
 
 /// The groups of these rows.

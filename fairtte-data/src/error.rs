@@ -90,6 +90,47 @@ pub enum DataError {
         /// File and row.
         place: Place,
     },
+    /// The number of an event is none of those that `[outcome]` names.
+    #[error("{column} of sample \"{sample}\" is {value}, expected {expected} as in [outcome] ({place})")]
+    UnknownCause {
+        /// Name of the column in the table.
+        column: String,
+        /// Identity of the sample.
+        sample: String,
+        /// The value as in the table.
+        value: Box<str>,
+        /// The numbers of `[outcome]` with what they are.
+        expected: Box<str>,
+        /// File and row.
+        place: Place,
+    },
+    /// Events of a data set have no causes.
+    #[error("[data.{data}] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]")]
+    NoCauses {
+        /// The data set, as a run file names it.
+        data: &'static str,
+    },
+    /// Events have several causes, where one kind of event is expected.
+    #[error(
+        "events of {cohort} have several causes, of which {cause} is predicted, expected events of one kind: what was asked for would \
+         take those of other causes for censorings"
+    )]
+    SeveralCauses {
+        /// Name of the cohort.
+        cohort: String,
+        /// The cause that is predicted.
+        cause: u32,
+    },
+    /// A file has the incidence of a cause, where survival, or the incidence of another cause, is expected.
+    #[error("the curves of {} are the cumulative incidence of cause {found}, expected {expected}", path.display())]
+    OtherCurves {
+        /// The file.
+        path: PathBuf,
+        /// The cause in the file.
+        found: u32,
+        /// What is expected.
+        expected: String,
+    },
     /// Two rows have the same sample identity.
     #[error("sample \"{sample}\" appears twice, expected each sample once ({place}; first in row {first_row})")]
     DuplicateSample {

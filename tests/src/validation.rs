@@ -81,6 +81,7 @@ fn cohort(name: &str, unit: &str, people: &[Person]) -> (Cohort, FittedAttribute
         samples: people.iter().enumerate().map(sample).collect(),
         attributes: vec![column("sex", &|p| p.sex.to_owned()), column("age", &|p| p.age.to_string())],
         provenance: None,
+        cause: None,
     };
     let mut age = AttributeConfig::new("age");
     age.threshold = Some(fairtte_data::cohort::Threshold::Value(60.0));

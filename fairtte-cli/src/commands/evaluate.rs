@@ -12,14 +12,15 @@ mod published;
 use std::path::Path;
 use std::time::Instant;
 
+use fairtte_classical::{Estimator, FittedEstimator, Ratios};
 use fairtte_data::cohort::{Exclusions, FlowStep};
-use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
-use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
+use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
+use self::outside::{fact_of_cause, note_on_causes};
 use self::publish::{About, Target, publish};
 pub(super) use self::published::Published;
 use super::{print, print_json, use_threads};
@@ -30,10 +31,10 @@ use crate::plural::counted;
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::bias::BiasSection;
-use crate::report::{EpochPoint, FlowRow, Page};
+use crate::report::{EpochPoint, FlowRow, Page, number};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
-use crate::scored::{ESTIMATOR_ADVICE, NETWORK_ADVICE, Scored};
+use crate::scored::{ESTIMATOR_ADVICE, NETWORK_ADVICE, Scored, read_curves};
 use crate::sensitivity::Sensitivity;
 
 /// How results are shown.
@@ -156,17 +157,24 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;
-    let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
+    let predictions = read_curves(&folder.predictions(), &cohort)?;
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = (asked.evaluate)(&scored, &run.evaluation)?;
     let sensitivity = (asked.sensitivity)(&scored, &run.evaluation)?;
     let covariates = if asked.covariates.is_empty() { &run.baseline.covariates } else { asked.covariates };
-    let baseline = baseline::of_cohort(covariates, (&cohort, &groups, Some(&split)), &scored, &run.evaluation)?;
+    let data = (&cohort, groups.as_slice(), Some(&split));
+    let baseline = match cohort.cause {
+        // A model of one kind of event says nothing about the incidence of one of several.
+        Some(_) if asked.covariates.is_empty() => None,
+        _ => baseline::of_cohort(covariates, data, &scored, &run.evaluation)?,
+    };
     let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
+    facts.extend(fact_of_cause(&report));
+    facts.extend(facts_of_ratios(open, run.evaluation.level)?);
     facts.extend(fact_of_time_grid(folder)?);
     facts.extend(facts_of_labels(&cohort));
     facts.extend(facts_of_shift(folder)?);
@@ -195,6 +203,8 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let warnings =
         Scored::with_ranking(&report, &sample, Some(advice), scored.with_warning(folder.warnings()?, &sample));
     let warnings = Scored::with_censoring(&report, warnings);
+    let mut notes: Vec<String> = note_on_causes(&report).into_iter().collect();
+    notes.extend(coverage.sentences(run.evaluation.reading));
     let page = Page {
         title: &run.name,
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),
@@ -209,7 +219,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
         monitor: &run.written().word("training.monitor"),
         flow: &flow,
         warnings: &warnings,
-        notes: &coverage.sentences(run.evaluation.reading),
+        notes: &notes,
     };
     let about = About { part: Some(outputs.part), run: Some(run), input: None, coverage };
     publish(target, &page, &about, outputs)
@@ -269,6 +279,26 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     model.into_iter().chain(others).collect()
+}
+
+/// The hazard ratios of a fitted estimator with their intervals, of the kinds that have them.
+fn facts_of_ratios(open: &OpenRun, level: f64) -> Result<Vec<(String, String)>, CliError> {
+    let has_ratios = |estimator: &Estimator| {
+        matches!(estimator, Estimator::Cox(_) | Estimator::FineGray(_) | Estimator::CauseSpecific(_))
+    };
+    let path = open.folder.only_estimator();
+    if !open.file.estimator.as_ref().is_some_and(has_ratios) || !path.exists() {
+        return Ok(Vec::new());
+    }
+    let fitted: FittedEstimator = read_json(&path)?;
+    let fact = |ratios: Ratios| {
+        let term = |(name, (ratio, lower, upper)): &(String, (f64, f64, f64))| {
+            format!("{name} {} ({} to {})", number(*ratio), number(*lower), number(*upper))
+        };
+        let terms = ratios.terms.iter().map(term).collect::<Vec<_>>().join(", ");
+        (ratios.what, format!("{terms}; of a number per standard deviation, intervals at level {level}"))
+    };
+    Ok(fitted.ratios(level).into_iter().map(fact).collect())
 }
 
 /// How the cut points were placed; `None` for a run that was only prepared.

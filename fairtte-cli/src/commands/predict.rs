@@ -47,6 +47,7 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let members = arguments.runs.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
     let first = &members[0];
     require_one_unit(&members)?;
+    let cause = one_cause(&members)?;
     publish::check_horizons(&arguments.horizon, &common_grid(&members))?;
     let outcomes = Outcomes { ignored: arguments.no_outcomes, time_factor: arguments.time_factor };
     let (unit, attributes) = (&first.record.time_unit, &first.record.attributes);
@@ -72,7 +73,10 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let grid = common_grid(&members);
     let path = arguments.output.join(PREDICTIONS);
     let samples = cohort.sample_ids(&cohort.all_rows());
-    write_prediction_blocks(&path, &samples, &grid, mean_curves(&members, &kept, &grid))?;
+    let curves = mean_curves(&members, &kept, &grid);
+    // Blocks hold 1 - F of a cause, as of everything that is read again.
+    let written = curves.map(|block| block.map(|block| if cause.is_some() { 1.0 - block } else { block }));
+    write_prediction_blocks(&path, &samples, &grid, written, cause)?;
     let kind = if members.len() == 1 { Kind::Network } else { Kind::EnsembleMean };
     let predicted = Predicted {
         kind,
@@ -86,6 +90,7 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
         cohort,
         exclusions: &other.exclusions,
         groups: &fitted,
+        cause,
         grid: &grid,
         reading: first.run.evaluation.reading,
         horizons: &arguments.horizon,
@@ -137,6 +142,22 @@ fn require_one_unit(members: &[Member]) -> Result<(), CliError> {
             Err(CliError::setting("RUN", message, None))
         }
         None => Ok(()),
+    }
+}
+
+/// The cause whose incidence all runs predict; `None` of runs of one kind of event.
+fn one_cause(members: &[Member]) -> Result<Option<u32>, CliError> {
+    let of = |member: &Member| member.run.outcome.as_ref().map(|outcome| outcome.cause);
+    let words =
+        |cause: Option<u32>| cause.map_or_else(|| "one kind of event".to_owned(), |cause| format!("cause {cause}"));
+    let first = of(&members[0]);
+    match members.iter().find(|member| of(member) != first) {
+        Some(other) => {
+            let (one, path) = (members[0].path.display(), other.path.display());
+            let message = format!("{one} predicts {}, {path} {}, expected the same", words(first), words(of(other)));
+            Err(CliError::setting("RUN", message, None))
+        }
+        None => Ok(first),
     }
 }
 

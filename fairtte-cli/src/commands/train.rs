@@ -136,7 +136,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
     // Step 4: everything is fitted on the training part only.
-    let outcomes = cohort.outcomes(train)?;
+    let outcomes = cohort.outcomes_of_event(train)?;
     let cut_points = time_grid(&open, &outcomes)?;
     if let Some(estimator) = &run.estimator {
         let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;

@@ -1,8 +1,8 @@
 //! What can be refused before any file is read.
 
-use fairtte_classical::SurvivalEstimator as _;
-use fairtte_data::DataConfig;
+use fairtte_classical::{Estimator, SurvivalEstimator as _};
 use fairtte_data::loader::{Augmentation, AugmentationConfig};
+use fairtte_data::{DataConfig, DataError};
 
 use super::RunFile;
 use crate::CliError;
@@ -17,6 +17,7 @@ impl RunFile {
         self.image.check()?;
         self.check_inputs()?;
         self.evaluation.validate()?;
+        self.check_outcome()?;
         if let DataConfig::Simulated(config) = &self.data {
             config.validate()?;
         }
@@ -35,6 +36,49 @@ impl RunFile {
             return Ok(None);
         }
         Ok(Some(Augmentation::new(&self.augmentation, &self.image, self.data.name())?))
+    }
+
+    /// What is there for one of several causes, and what is only there for one.
+    fn check_outcome(&self) -> Result<(), CliError> {
+        let of_causes = || {
+            let names: Vec<String> = Estimator::of_causes().map(|name| format!("[estimator.{name}]")).collect();
+            names.join(" or ")
+        };
+        let estimator = self.estimator.as_ref();
+        let Some(outcome) = &self.outcome else {
+            let Some(alone) = estimator.filter(|estimator| estimator.models_causes()) else { return Ok(()) };
+            let message =
+                "it models the incidence of one of several causes, expected [outcome] with cause and competing";
+            return Err(CliError::setting(&format!("estimator.{}", alone.name()), message.to_owned(), None));
+        };
+        outcome.check()?;
+        if !matches!(self.data, DataConfig::Tabular(_) | DataConfig::Generic(_)) {
+            return Err(DataError::NoCauses { data: self.data.name() }.into());
+        }
+        let refused = |key: &str, message: String| Err(CliError::setting(key, message, None));
+        match estimator {
+            Some(estimator) if estimator.models_causes() => {}
+            Some(other) => {
+                let message = format!("{} models one kind of event, expected {}", other.name(), of_causes());
+                return refused("outcome", message);
+            }
+            None => {
+                let message = format!("networks are trained for one kind of event, expected {}", of_causes());
+                return refused("outcome", message);
+            }
+        }
+        if self.shift.is_some() {
+            return refused("shift", "it changes events of one kind, expected no [outcome]".to_owned());
+        }
+        if self.evaluation.sensitivity.is_some() {
+            let message = "only one event can be imputed after a drop-out, expected no [outcome]".to_owned();
+            return refused("evaluation.sensitivity", message);
+        }
+        if self.is_tabular() && !self.baseline.covariates.is_empty() {
+            let message = "the baseline beside a model is of one kind of event, expected no [outcome]".to_owned();
+            return refused("baseline.covariates", message);
+        }
+        Ok(self.evaluation.check_metrics_of_cause()?)
     }
 
     fn check_baseline(&self) -> Result<(), CliError> {

@@ -10,6 +10,7 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use fairtte_classical::Estimator;
+use fairtte_data::cohort::OutcomeConfig;
 use fairtte_data::loader::AugmentationConfig;
 use fairtte_data::shift::ShiftConfig;
 use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
@@ -53,6 +54,9 @@ pub struct RunFile {
     pub threads: usize,
     /// The data set.
     pub data: DataConfig,
+    /// Which numbers in the column of events are what, where events have several causes. Default: 0 and 1, one kind of event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeConfig>,
     /// Sensitive attributes and how they become groups; at least one for an evaluation by group. Default: those of the
     /// paper for its three data sets, none for others.
     #[serde(default)]

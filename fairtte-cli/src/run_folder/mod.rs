@@ -103,6 +103,11 @@ impl RunFolder {
         self.path.join("steps.jsonl")
     }
 
+    /// The fit of an estimator, whose only epoch is the first.
+    pub(crate) fn only_estimator(&self) -> PathBuf {
+        self.path.join("model/epoch-00001/estimator.json")
+    }
+
     pub(crate) fn predictions(&self) -> PathBuf {
         self.path.join("predictions.parquet")
     }

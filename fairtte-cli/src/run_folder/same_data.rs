@@ -44,9 +44,11 @@ fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups
     let (kept, groups) = read_cohort(&path)?;
     let outcome = |cohort: &Cohort, row: usize| {
         let sample = &cohort.samples[row];
-        (sample.sample_id.clone(), sample.subject_id.clone(), sample.time.to_bits(), sample.event)
+        (sample.sample_id.clone(), sample.subject_id.clone(), sample.time.to_bits(), sample.event, sample.competing)
     };
-    let same = kept.n() == cohort.n() && (0..kept.n()).all(|row| outcome(&kept, row) == outcome(cohort, row));
+    let same = kept.cause == cohort.cause
+        && kept.n() == cohort.n()
+        && (0..kept.n()).all(|row| outcome(&kept, row) == outcome(cohort, row));
     if same {
         return Ok(groups);
     }

@@ -262,8 +262,8 @@ fn require_same(
         let problem = format!("{what} differ from those of {}; runs of one comparison share them", first.display());
         Err(CliError::RunFolder { path: other.to_owned(), problem })
     };
-    let outcome = |cohort: &Cohort| -> Vec<(String, u64, bool)> {
-        let sample = |s: &fairtte_data::Sample| (s.sample_id.to_string(), s.time.to_bits(), s.event);
+    let outcome = |cohort: &Cohort| -> Vec<(String, u64, bool, Option<u32>)> {
+        let sample = |s: &fairtte_data::Sample| (s.sample_id.to_string(), s.time.to_bits(), s.event, s.competing);
         cohort.samples.iter().map(sample).collect()
     };
     if outcome(cohort) != outcome(&its_cohort) {

@@ -38,7 +38,7 @@ pub(crate) fn write_results(plan: &Plan, planned: &[Planned], path: &Path) -> Re
     });
     // Written beside the file first: scores that cannot be read leave no half table.
     let unfinished = path.with_extension("part");
-    write_parquet_batches(&unfinished, batches)?;
+    write_parquet_batches(&unfinished, batches, &[])?;
     let moved = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
     if let Some(error) = failed {
         std::fs::remove_file(&unfinished).map_err(moved)?;

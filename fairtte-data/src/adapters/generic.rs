@@ -4,7 +4,7 @@
 //! |---|---|
 //! | modality | any 2D picture (JPEG, PNG) or 3D volume (NIfTI-1) |
 //! | subject, visit | one subject per value of the subject column; every row is a visit |
-//! | event, time origin | the event column is 0/1; time runs from the image to event or censoring |
+//! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from the image to event or censoring |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else |
 //! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
@@ -19,7 +19,7 @@ use super::NO_OUTCOMES;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime};
+use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime, OutcomeConfig};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::table::Table;
 use crate::{Adapter, DataError};
@@ -66,7 +66,7 @@ pub struct GenericConfig {
     /// Column with the time from the image to event or censoring, > 0; `time` if not given.
     #[serde(default = "time_column")]
     pub time: String,
-    /// Column with 1 (event observed) or 0 (censored); `event` if not given.
+    /// Column with 1 (event observed) or 0 (censored), or with the numbers that `[outcome]` names; `event` if not given.
     #[serde(default = "event_column")]
     pub event: String,
     /// Unit of the time column, for axis labels; `time units` if not given.
@@ -147,9 +147,12 @@ impl Adapter for Generic {
     }
 
     fn read(&self) -> Result<Unlabelled, DataError> {
-        let table = Table::read(&self.config.table)?;
-        let rule = observed_time(&self.config.time, &self.config.event, |name| table.text(name))?;
-        self.read_rows(&table, Some(rule))
+        self.read_labelled(None)
+    }
+
+    fn read_causes(&self, outcome: &OutcomeConfig) -> Result<Unlabelled, DataError> {
+        outcome.check()?;
+        self.read_labelled(Some(outcome))
     }
 
     fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
@@ -161,10 +164,11 @@ impl Adapter for Generic {
 pub(super) fn observed_time(
     time: &str,
     event: &str,
+    outcome: Option<&OutcomeConfig>,
     cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
 ) -> Result<ObservedTime, DataError> {
     let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
-    Ok(ObservedTime { time: named(time)?, event: named(event)? })
+    Ok(ObservedTime { time: named(time)?, event: named(event)?, outcome: outcome.cloned() })
 }
 
 /// The rule as adapters return it; without outcomes nothing is known about any row.
@@ -174,10 +178,25 @@ pub(super) fn boxed(rule: Option<ObservedTime>) -> Box<dyn LabelRule> {
 
 /// The rule in one sentence.
 pub(super) fn sentence(rule: Option<&ObservedTime>) -> String {
-    rule.map_or_else(
-        || NO_OUTCOMES.to_owned(),
-        |rule| format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name),
-    )
+    let Some(rule) = rule else { return NO_OUTCOMES.to_owned() };
+    let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
+    match &rule.outcome {
+        Some(outcome) => format!("{columns}: {}", outcome.expected()),
+        None => columns,
+    }
+}
+
+/// The numbers of causes as options of the labels, which their content hash covers; none where there is one kind of event.
+pub(super) fn options_of_outcome(rule: Option<&ObservedTime>) -> Vec<(String, String)> {
+    let Some(outcome) = rule.and_then(|rule| rule.outcome.as_ref()) else { return Vec::new() };
+    let list = |codes: &[u32]| codes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let of = |key: &str, value: String| (key.to_owned(), value);
+    let mut options =
+        vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
+    if !outcome.censored.is_empty() {
+        options.push(of("outcome.censored", list(&outcome.censored)));
+    }
+    options
 }
 
 /// The cells of time and event of row `index`, for the content hash; none without outcomes.
@@ -186,6 +205,12 @@ pub(super) fn outcome_cells(rule: Option<&ObservedTime>, index: usize) -> Vec<&O
 }
 
 impl Generic {
+    fn read_labelled(&self, outcome: Option<&OutcomeConfig>) -> Result<Unlabelled, DataError> {
+        let table = Table::read(&self.config.table)?;
+        let rule = observed_time(&self.config.time, &self.config.event, outcome, |name| table.text(name))?;
+        self.read_rows(&table, Some(rule))
+    }
+
     fn read_rows(&self, table: &Table, rule: Option<ObservedTime>) -> Result<Unlabelled, DataError> {
         let config = &self.config;
         let image = table.text(&config.image)?;
@@ -233,7 +258,8 @@ impl Generic {
             let values = attributes.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        let mut options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        options.extend(options_of_outcome(rule));
         hasher.finish(NAME, sentence(rule), RULE_VERSION, options, &REASONS)
     }
 }
@@ -274,6 +300,37 @@ mod tests {
         assert_eq!(rule.label(&manifest, 0).unwrap(), Label::Kept { time: 2.5, event: true });
         let detail = format!("column \"years\" is empty ({}, row 3)", manifest.source.display());
         assert_eq!(rule.label(&manifest, 1).unwrap(), Label::excluded(Reason::MissingTime, detail));
+    }
+
+    #[test]
+    fn numbers_of_causes_are_labels_and_part_of_the_content_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "image,subject_id,time,event\na.png,1,2,0\nb.png,2,3,1\nc.png,3,4,5\nd.png,4,5,8\n";
+        let generic = Generic::new(GenericConfig::new(table(folder.path(), "films.csv", text)));
+        let outcome = |censored: &[u32]| OutcomeConfig { cause: 1, competing: vec![5], censored: censored.to_vec() };
+        let Unlabelled { manifest, rule, provenance } = generic.read_causes(&outcome(&[8])).unwrap();
+        let labels: Vec<Label> = (0..4).map(|row| rule.label(&manifest, row).unwrap()).collect();
+        let kept = |time: f64, event: bool| Label::Kept { time, event };
+        let expected = [kept(2.0, false), kept(3.0, true), Label::Competing { time: 4.0, cause: 5 }, kept(5.0, false)];
+        assert_eq!((labels.as_slice(), rule.cause()), (expected.as_slice(), Some(1)));
+        assert!(
+            provenance.rule.ends_with(": 0 or 8 (censored), 1 (the event) or 5 (competing)"),
+            "{}",
+            provenance.rule
+        );
+        let other = generic.read_causes(&OutcomeConfig { cause: 5, competing: vec![1], ..outcome(&[8]) }).unwrap();
+        assert_ne!(other.provenance.content_hash, provenance.content_hash);
+        let Unlabelled { manifest, rule, .. } = generic.read_causes(&outcome(&[])).unwrap();
+        let said = rule.label(&manifest, 3).unwrap_err().to_string();
+        let expected =
+            "event of sample \"d.png\" is 8, expected 0 (censored), 1 (the event) or 5 (competing) as in [outcome]";
+        assert!(said.starts_with(expected) && said.ends_with("films.csv, row 5)"), "{said}");
+        // A data set with one kind of event says so.
+        let said = crate::adapters::Simulated::new(crate::simulated::SimulationConfig::default(), 1, folder.path())
+            .read_causes(&outcome(&[]));
+        let expected =
+            "[data.simulated] knows one kind of event, expected [data.tabular] or [data.generic] with [outcome]";
+        assert_eq!(said.err().unwrap().to_string(), expected);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice,
 pub use simulated::Simulated;
 pub use tabular::{Tabular, TabularConfig};
 
-use crate::cohort::{NoOutcome, Unlabelled};
+use crate::cohort::{NoOutcome, OutcomeConfig, Unlabelled};
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError};
 
@@ -44,6 +44,15 @@ pub trait Adapter {
     /// # Errors
     /// A missing file or column, a table that cannot be parsed, or a cell that is not what its column should hold.
     fn read(&self) -> Result<Unlabelled, DataError>;
+
+    /// As [`read`](Self::read), of events of several causes.
+    ///
+    /// # Errors
+    /// [`DataError::NoCauses`] of a data set with one kind of event, and as [`read`](Self::read).
+    fn read_causes(&self, outcome: &OutcomeConfig) -> Result<Unlabelled, DataError> {
+        let _ = outcome;
+        Err(DataError::NoCauses { data: self.name() })
+    }
 
     /// Reads every row without its outcome, for predictions: the rule censors every row at time 0, so that nothing is known
     /// about it. A table without columns of outcomes can be read this way.

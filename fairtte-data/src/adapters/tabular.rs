@@ -4,7 +4,7 @@
 //! |---|---|
 //! | modality | numbers and categories, see [`crate::features`]; no images |
 //! | subject, visit | one subject per value of the subject column, or per row if there is none; every row is a visit |
-//! | event, time origin | the event column is 0/1; time runs from when the features were measured |
+//! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from when the features were measured |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else; an attribute is a feature only if named as one |
 //! | expected folder | the table anywhere |
@@ -20,12 +20,14 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
-use super::generic::{boxed, event_column, observed_time, outcome_cells, sentence, time_column, unnamed_unit};
-use crate::cohort::ObservedTime;
+use super::generic::{
+    boxed, event_column, observed_time, options_of_outcome, outcome_cells, sentence, time_column, unnamed_unit,
+};
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{ObservedTime, OutcomeConfig};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values, is_missing,
@@ -69,7 +71,7 @@ pub struct TabularConfig {
     /// Column with the time to event or censoring, > 0; `time` if not given.
     #[serde(default = "time_column")]
     pub time: String,
-    /// Column with 1 (event observed) or 0 (censored); `event` if not given.
+    /// Column with 1 (event observed) or 0 (censored), or with the numbers that `[outcome]` names; `event` if not given.
     #[serde(default = "event_column")]
     pub event: String,
     /// Unit of the time column, for axis labels; `time units` if not given.
@@ -153,6 +155,14 @@ pub struct Tabular {
     config: TabularConfig,
 }
 
+/// What is read of the outcomes.
+#[derive(Clone, Copy)]
+enum Read<'a> {
+    Nothing,
+    Events,
+    Causes(&'a OutcomeConfig),
+}
+
 /// The table with its columns separated by role.
 struct Parts {
     table: Table,
@@ -182,7 +192,7 @@ impl Tabular {
     /// # Errors
     /// What [`Table::read`] returns, [`DataError::MissingColumn`] for a mapped column.
     pub fn features(&self) -> Result<FeatureTable, DataError> {
-        let Parts { table, samples, others, .. } = self.parts(false)?;
+        let Parts { table, samples, others, .. } = self.parts(Read::Nothing)?;
         let rows: Vec<usize> = (0..table.n_rows()).map(|index| table.row(index)).collect();
         let name = |(sample, row): (Option<String>, &usize)| sample.unwrap_or_else(|| format!("row {row}"));
         let names = samples.into_iter().zip(&rows).map(name).map(SampleId::new).collect();
@@ -191,7 +201,7 @@ impl Tabular {
         Ok(features.with_mapped(self.config.mapped()))
     }
 
-    fn parts(&self, with_outcomes: bool) -> Result<Parts, DataError> {
+    fn parts(&self, outcomes: Read<'_>) -> Result<Parts, DataError> {
         let config = &self.config;
         let table = Table::read(&config.table)?;
         let cells = |name: &str| {
@@ -211,7 +221,12 @@ impl Tabular {
             None if all_differ(&subjects) => subjects.clone(),
             None => (0..table.n_rows()).map(numbered).collect(),
         };
-        let rule = with_outcomes.then(|| observed_time(&config.time, &config.event, cells)).transpose()?;
+        let read = |outcome| observed_time(&config.time, &config.event, outcome, cells).map(Some);
+        let rule = match outcomes {
+            Read::Nothing => None,
+            Read::Events => read(None)?,
+            Read::Causes(outcome) => read(Some(outcome))?,
+        };
         let mapped = config.mapped();
         let others = table.names().into_iter().filter(|name| mapped.iter().all(|(column, _)| column != name));
         let others = others.map(|name| Ok(AttributeColumn::new(name, cells(name)?)));
@@ -233,10 +248,11 @@ impl Tabular {
             let values = parts.others.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let options = vec![
+        let mut options = vec![
             ("time-unit".to_owned(), self.config.time_unit.clone()),
             ("missing-values".to_owned(), self.config.missing_values.join(", ")),
         ];
+        options.extend(options_of_outcome(parts.rule.as_ref()));
         hasher.finish(NAME, sentence(parts.rule.as_ref()), RULE_VERSION, options, &REASONS)
     }
 }
@@ -253,17 +269,22 @@ impl Adapter for Tabular {
     }
 
     fn read(&self) -> Result<Unlabelled, DataError> {
-        self.read_rows(true)
+        self.read_rows(Read::Events)
     }
 
     fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
-        self.read_rows(false)
+        self.read_rows(Read::Nothing)
+    }
+
+    fn read_causes(&self, outcome: &OutcomeConfig) -> Result<Unlabelled, DataError> {
+        outcome.check()?;
+        self.read_rows(Read::Causes(outcome))
     }
 }
 
 impl Tabular {
-    fn read_rows(&self, with_outcomes: bool) -> Result<Unlabelled, DataError> {
-        let parts = self.parts(with_outcomes)?;
+    fn read_rows(&self, outcomes: Read<'_>) -> Result<Unlabelled, DataError> {
+        let parts = self.parts(outcomes)?;
         let provenance = self.provenance(&parts);
         let Parts { table, samples, subjects, rule, others } = parts;
         let row = |(index, (sample_id, subject)): (usize, (Option<String>, Option<String>))| ManifestRow {

@@ -204,6 +204,7 @@ mod tests {
             let samples = SamplesSummary {
                 n,
                 n_events: 0,
+                n_competing: 0,
                 censoring_rate: Some(rate / 100.0),
                 mean_time: None,
                 mean_event_time: Some(mean / factor),

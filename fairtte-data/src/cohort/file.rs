@@ -1,10 +1,10 @@
 //! `cohort.parquet` and `cohort.csv` (or `.tsv`): the record of a cohort, one row per sample.
 //!
-//! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1), then every attribute. An attribute whose groups are its
+//! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1, or the number of a cause), then every attribute. An attribute whose groups are its
 //! own levels (`sex`) is one column with the number of the group; one cut by a threshold or by a reference is its raw
 //! value and then the number of its group (`age`, `age_group`). A missing value is an empty cell. Parquet files also
-//! have `image` and, if the data set follows eyes, `unit`; the name of the data set, the time unit, levels and
-//! provenance are in the metadata.
+//! have `image` and, if the data set follows eyes, `unit`; the name of the data set, the time unit, levels, provenance and,
+//! where events have several causes, the number of the one that is predicted, are in the metadata.
 //!
 //! A CSV has no metadata. When it is read back, its time unit is unknown, a column `sex` of 0 and 1 is F and M (the
 //! coding of every adapter), and every `x_group` is a grouping of `x` whose levels are the cells, integers in ascending
@@ -44,6 +44,9 @@ struct Metadata {
     /// Whether there is a column `unit`.
     #[serde(default)]
     units: bool,
+    /// The number of the event, where the column `event` has numbers of causes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provenance: Option<Provenance>,
 }
@@ -76,7 +79,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
         ("sample_id".to_owned(), texts(samples, |s| s.sample_id.as_str())),
         ("subject_id".to_owned(), texts(samples, |s| s.subject_id.as_str())),
         ("time".to_owned(), times),
-        ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
+        ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| code(s, cohort.cause)).collect())),
     ];
     columns.extend(attribute_columns(cohort, attributes));
     if is_separated {
@@ -95,10 +98,17 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
         numbered: true,
         own_levels: own.map(|groups| groups.attribute().to_owned()).collect(),
         units,
+        cause: cohort.cause,
         provenance: cohort.provenance.clone(),
     };
     let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
+}
+
+/// 0 = censored, otherwise 1, or the number of the cause where events have several.
+fn code(sample: &Sample, cause: Option<u32>) -> i64 {
+    let event = if sample.event { cause.unwrap_or(1) } else { 0 };
+    i64::from(sample.competing.filter(|_| !sample.event).unwrap_or(event))
 }
 
 /// A text of every sample, borrowed from it.
@@ -149,7 +159,8 @@ pub(crate) fn is_record(table: &Table) -> bool {
 
 /// Reads what [`write_cohort`] wrote, or a table of the same columns: the cohort and the groups of all its samples.
 ///
-/// The source row of a sample is then its row in this file.
+/// The source row of a sample is then its row in this file. A record of events of several causes is read for the cause in its
+/// metadata, [`Cohort::cause`].
 ///
 /// # Errors
 /// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::DuplicateSample`],
@@ -172,6 +183,7 @@ fn read_events(path: &Path, cause: Option<u32>) -> Result<(Cohort, Vec<Groups>),
     let metadata = table.metadata(METADATA_KEY).map(serde_json::from_str::<Metadata>).transpose();
     let metadata = metadata.map_err(|error| DataError::damaged(path, error))?;
     let has_units = metadata.as_ref().is_some_and(|metadata| metadata.units);
+    let cause = cause.or(metadata.as_ref().and_then(|metadata| metadata.cause));
     let samples = read_samples(&table, has_units, cause)?;
     let fixed = ["sample_id", "subject_id", "image", "time", "event"];
     let is_fixed = |name: &&str| fixed.contains(name) || (has_units && *name == "unit");
@@ -192,7 +204,7 @@ fn read_events(path: &Path, cause: Option<u32>) -> Result<(Cohort, Vec<Groups>),
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let (name, time_unit, provenance) =
         metadata.map_or_else(|| (stem, unnamed_unit(), None), |m| (m.name, m.time_unit, m.provenance));
-    let cohort = Cohort { name, time_unit, source: path.to_owned(), samples, attributes, provenance };
+    let cohort = Cohort { name, time_unit, source: path.to_owned(), samples, attributes, provenance, cause };
     Ok((cohort, groups))
 }
 

@@ -8,6 +8,7 @@
 use crate::DataError;
 use crate::cohort::Manifest;
 use crate::cohort::Reason;
+use crate::cohort::outcome::{CauseOfEnd, OutcomeConfig};
 
 /// The result of a rule for one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,13 @@ pub enum Label {
         time: f64,
         /// `true` = event observed.
         event: bool,
+    },
+    /// The row becomes a sample whose observation was ended by an event of another cause than the one that is predicted.
+    Competing {
+        /// Time from the image to that event, finite and >= 0, in the unit of the data set.
+        time: f64,
+        /// Number of its cause, at least 1.
+        cause: u32,
     },
     /// The row is left out.
     Excluded {
@@ -44,6 +52,11 @@ pub trait LabelRule: Sync {
     /// # Errors
     /// [`DataError::InvalidCell`] if a cell is not what its column should hold.
     fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError>;
+
+    /// The number of the event that is predicted, if events have several causes.
+    fn cause(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A column of cells with its name.
@@ -60,8 +73,10 @@ pub struct NamedCells {
 pub struct ObservedTime {
     /// Times, > 0.
     pub time: NamedCells,
-    /// Event indicators.
+    /// Event indicators, or numbers of causes.
     pub event: NamedCells,
+    /// Which number is what, if events have several causes.
+    pub outcome: Option<OutcomeConfig>,
 }
 
 /// Nothing is known about the outcomes: every row is censored at time 0.
@@ -110,8 +125,26 @@ impl LabelRule for ObservedTime {
         };
         let parsed = time.parse::<f64>().ok().filter(|time| time.is_finite() && *time > 0.0);
         let time = parsed.ok_or_else(|| invalid(&self.time, time, "a finite number > 0"))?;
-        let event = parse_event(event).ok_or_else(|| invalid(&self.event, event, ZERO_OR_ONE))?;
-        Ok(Label::Kept { time, event })
+        let Some(outcome) = &self.outcome else {
+            let event = parse_event(event).ok_or_else(|| invalid(&self.event, event, ZERO_OR_ONE))?;
+            return Ok(Label::Kept { time, event });
+        };
+        let end = outcome.end(event).ok_or_else(|| DataError::UnknownCause {
+            column: self.event.name.clone(),
+            sample: row.display_id(),
+            value: event.as_str().into(),
+            expected: outcome.expected().into(),
+            place: manifest.place(index),
+        })?;
+        Ok(match end {
+            CauseOfEnd::Competing(cause) => Label::Competing { time, cause },
+            CauseOfEnd::Event => Label::Kept { time, event: true },
+            CauseOfEnd::Censored => Label::Kept { time, event: false },
+        })
+    }
+
+    fn cause(&self) -> Option<u32> {
+        self.outcome.as_ref().map(|outcome| outcome.cause)
     }
 }
 

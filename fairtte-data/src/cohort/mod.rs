@@ -6,6 +6,7 @@ pub(crate) mod exclusions;
 mod file;
 pub(crate) mod label_rule;
 mod manifest;
+mod outcome;
 mod provenance;
 mod reason;
 mod summary;
@@ -17,6 +18,7 @@ pub(crate) use file::is_record;
 pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
 pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
+pub use outcome::{CauseOfEnd, OutcomeConfig};
 pub use provenance::{ContentHasher, Provenance};
 pub use reason::Reason;
 pub use summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
@@ -123,6 +125,9 @@ pub struct Cohort {
     pub attributes: Vec<AttributeColumn>,
     /// Rule and content hash of the labels; `None` if not known.
     pub provenance: Option<Provenance>,
+    /// The number of the event, where events have several causes: then [`Sample::competing`] says which events of other causes
+    /// ended an observation. `None` where there is one kind of event.
+    pub cause: Option<u32>,
 }
 
 impl Cohort {
@@ -149,11 +154,28 @@ impl Cohort {
     /// Times and events of the samples at `rows`, in that order.
     ///
     /// # Errors
+    /// [`DataError::SeveralCauses`] if events have several causes, so that nothing takes those of others for censorings;
     /// [`DataError::Metric`] if a time is not finite and >= 0.
     ///
     /// # Panics
     /// If a row is not below [`n`](Self::n).
     pub fn outcomes(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
+        match self.cause {
+            Some(cause) => Err(DataError::SeveralCauses { cohort: self.name.clone(), cause }),
+            None => self.outcomes_of_event(rows),
+        }
+    }
+
+    /// Times of the samples at `rows`, in that order, and whether the event that is predicted ended their observation. Where
+    /// events have several causes, those of others count as censorings, which is right for the times of the event and for its
+    /// hazard, and wrong for its risk.
+    ///
+    /// # Errors
+    /// [`DataError::Metric`] if a time is not finite and >= 0.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    pub fn outcomes_of_event(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
         let time = rows.iter().map(|&row| self.samples[row].time).collect();
         let event = rows.iter().map(|&row| self.samples[row].event).collect();
         Ok(Outcomes::new(time, event)?)
@@ -233,6 +255,7 @@ impl Cohort {
             samples: rows.iter().map(|&row| self.samples[row].clone()).collect(),
             attributes: self.attributes.iter().map(|attribute| attribute.select(rows)).collect(),
             provenance: self.provenance.clone(),
+            cause: self.cause,
         }
     }
 
@@ -266,16 +289,18 @@ impl Cohort {
 /// one), [`DataError::DuplicateSample`] if two kept rows have the same name.
 pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<(Cohort, Exclusions), DataError> {
     let Unlabelled { mut manifest, rule, provenance } = read;
+    let cause = rule.cause();
     let columns = attributes.iter().map(|attribute| attribute_position(&manifest, &attribute.name));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let labels = label_rows(&manifest, rule.as_ref())?;
     drop(rule);
-    let is_kept: Vec<bool> = labels.iter().map(|label| matches!(label, Label::Kept { .. })).collect();
+    let is_kept: Vec<bool> = labels.iter().map(|label| !matches!(label, Label::Excluded { .. })).collect();
     refuse_duplicates(&manifest, &is_kept)?;
     let mut exclusions = Exclusions::new(manifest.rows.len()).expecting(&provenance.reasons);
     let rows = std::mem::take(&mut manifest.rows).into_par_iter().zip(labels);
     let (samples, left_out): (Vec<_>, Vec<_>) = rows.partition_map(|(row, label)| match label {
-        Label::Kept { time, event } => Either::Left(sample(&manifest, row, time, event)),
+        Label::Kept { time, event } => Either::Left(sample(&manifest, row, time, (event, None))),
+        Label::Competing { time, cause } => Either::Left(sample(&manifest, row, time, (false, Some(cause)))),
         Label::Excluded { reason, detail } => {
             Either::Right(Exclusion { sample_id: row.into_display_id().into(), reason, source: detail })
         }
@@ -289,6 +314,7 @@ pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<
         source: manifest.source,
         samples,
         provenance: Some(provenance),
+        cause,
     };
     exclusions.check(cohort.n())?;
     Ok((cohort, exclusions))
@@ -339,7 +365,12 @@ pub(crate) fn refuse_duplicates(manifest: &Manifest, is_kept: &[bool]) -> Result
     })
 }
 
-fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Result<Sample, DataError> {
+fn sample(
+    manifest: &Manifest,
+    row: ManifestRow,
+    time: f64,
+    (event, competing): (bool, Option<u32>),
+) -> Result<Sample, DataError> {
     let invalid = |column: &str, value: String, expected| DataError::InvalidCell {
         column: column.to_owned(),
         sample: row.display_id(),
@@ -363,7 +394,7 @@ fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Resu
         image: row.image.unwrap_or_default(),
         time,
         event,
-        competing: None,
+        competing,
         source_row: row.source_row,
     })
 }

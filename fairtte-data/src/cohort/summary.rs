@@ -45,12 +45,20 @@ pub struct SamplesSummary {
     pub n: usize,
     /// Observed events.
     pub n_events: usize,
-    /// Share of samples without observed event, in [0, 1]; absent without a sample.
+    /// Events of other causes; 0 where there is one kind of event.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_competing: usize,
+    /// Share of samples without observed event of any cause, in [0, 1]; absent without a sample.
     pub censoring_rate: Option<f64>,
     /// Mean time to event or censoring; absent without a sample.
     pub mean_time: Option<f64>,
     /// Mean time to event of the samples with an observed event; absent without an event.
     pub mean_event_time: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// Summary statistics of the groups of one attribute.
@@ -80,6 +88,7 @@ pub struct GroupSummary {
 struct Sums {
     n: usize,
     n_events: usize,
+    n_competing: usize,
     time: f64,
     event_time: f64,
 }
@@ -91,6 +100,8 @@ impl Sums {
         if sample.event {
             self.n_events += 1;
             self.event_time += sample.time;
+        } else {
+            self.n_competing += usize::from(sample.competing.is_some());
         }
     }
 
@@ -99,7 +110,8 @@ impl Sums {
         SamplesSummary {
             n: self.n,
             n_events: self.n_events,
-            censoring_rate: mean((self.n - self.n_events) as f64, self.n),
+            n_competing: self.n_competing,
+            censoring_rate: mean((self.n - self.n_events - self.n_competing) as f64, self.n),
             mean_time: mean(self.time, self.n),
             mean_event_time: mean(self.event_time, self.n_events),
         }
@@ -206,6 +218,7 @@ pub(crate) mod tests {
         let total = SamplesSummary {
             n: 3,
             n_events: 2,
+            n_competing: 0,
             censoring_rate: Some(1.0 / 3.0),
             mean_time: Some(4.0),
             mean_event_time: Some(4.0),

@@ -1,7 +1,10 @@
 //! Tables of a few rows as cohorts, and empty cohorts.
 
 use super::*;
-use crate::cohort::{CohortSummary, Reason, Threshold};
+use crate::cohort::{CohortSummary, OutcomeConfig, Reason, Threshold, read_cohort_of_cause};
+use crate::predictions::{
+    Rising, read_incidence, read_predictions, write_incidence, write_prediction_blocks, write_predictions,
+};
 use crate::{Adapter as _, FittedAttributes, Generic, GenericConfig, read_cohort, write_cohort};
 
 const HEADER: &str = "image,subject_id,time,event,sex\n";
@@ -154,4 +157,66 @@ fn an_attribute_named_twice_is_given_twice() {
     let (cohort, _) = cohort_of("a,1,1,1,F\nb,1,,1,M\n", &[sex.clone(), sex]).unwrap();
     assert_eq!(cohort.attributes[0], cohort.attributes[1]);
     assert_eq!(cohort.attributes[0].values, [Some("F".to_owned())]);
+}
+
+#[test]
+fn a_cohort_with_causes_survives_the_file_and_does_not_pass_for_one_kind_of_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("causes.csv");
+    std::fs::write(&table, "image,subject_id,time,event\na,1,2,3\nb,2,3,0\nc,3,4,2\nd,4,5,3\n").unwrap();
+    let outcome = OutcomeConfig { cause: 3, competing: vec![2], censored: Vec::new() };
+    let read = Generic::new(GenericConfig::new(&table)).read_causes(&outcome).unwrap();
+    let (cohort, exclusions) = build_cohort(read, &[]).unwrap();
+    assert_eq!((cohort.cause, cohort.n_events(), exclusions.n()), (Some(3), 2, 0));
+    let said = cohort.outcomes(&[0, 1, 2, 3]).unwrap_err().to_string();
+    assert!(said.starts_with("events of causes have several causes, of which 3 is predicted"), "{said}");
+    let of_event = cohort.outcomes_of_event(&[0, 1, 2, 3]).unwrap();
+    let of_any = cohort.outcomes_of_any_cause(&[0, 1, 2, 3]).unwrap();
+    assert_eq!((of_event.event(), of_any.event()), (&[true, false, false, true][..], &[true, false, true, true][..]));
+    assert_eq!(cohort.competing_outcomes(&[0, 1, 2, 3], 3).unwrap().cause(), [3, 0, 2, 3]);
+    assert_eq!(cohort.select(&[1, 2]).cause, Some(3));
+    let fitted = FittedAttributes::fit(&[], &cohort, &cohort.all_rows()).unwrap();
+    let summary = CohortSummary::new(&cohort, &exclusions, &fitted);
+    assert_eq!((summary.total.n_competing, summary.total.censoring_rate), (1, Some(0.25)));
+    let path = folder.path().join("cohort.parquet");
+    write_cohort(&path, &cohort, &fitted).unwrap();
+    let (again, _) = read_cohort(&path).unwrap();
+    let ends = |cohort: &Cohort| -> Vec<_> { cohort.samples.iter().map(|s| (s.event, s.competing)).collect() };
+    assert_eq!((again.cause, ends(&again)), (Some(3), ends(&cohort)));
+    // For another cause than the one it was made for.
+    let (other, _) = read_cohort_of_cause(&path, 2).unwrap();
+    assert_eq!(other.cause, Some(2));
+    assert_eq!(ends(&other), [(false, Some(3)), (false, None), (true, None), (false, Some(3))]);
+    // Delimited text has no metadata.
+    let path = folder.path().join("cohort.csv");
+    write_cohort(&path, &cohort, &fitted).unwrap();
+    assert_eq!(ends(&read_cohort_of_cause(&path, 3).unwrap().0), ends(&cohort));
+    assert!(read_cohort(&path).unwrap_err().to_string().contains("is 3, expected 1 (observed) or 0 (censored)"));
+}
+
+#[test]
+fn curves_of_a_cause_name_it_and_are_no_survival() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = ["a", "b"].map(SampleId::from);
+    let incidence = ndarray::array![[0.0, 0.125, 0.5], [0.0, 0.25, 0.25]];
+    let grid = [0.0, 1.0, 2.0];
+    let whole = folder.path().join("whole.parquet");
+    write_incidence(&whole, &samples, &grid, incidence.view(), 2).unwrap();
+    let blocks = folder.path().join("blocks.parquet");
+    let rows = incidence.rows().into_iter().map(|row| Ok(row.to_owned().insert_axis(ndarray::Axis(0))));
+    write_prediction_blocks(&blocks, &samples, &grid, rows, Some(2)).unwrap();
+    for path in [&whole, &blocks] {
+        let read = read_incidence(path, 2).unwrap();
+        assert_eq!((read.survival, read.grid), (1.0 - &incidence, grid.to_vec()));
+        let said = read_incidence(path, 1).unwrap_err().to_string();
+        assert!(said.ends_with("are the cumulative incidence of cause 2, expected that of cause 1"), "{said}");
+        let said = read_predictions(path, Rising::RunningMinimumOfAll).unwrap_err().to_string();
+        assert!(said.contains("expected survival"), "{said}");
+    }
+    // Survival names no cause, and is refused by its course.
+    write_predictions(&whole, &samples, &grid, (1.0 - &incidence).view()).unwrap();
+    assert!(read_predictions(&whole, Rising::Refuse).is_ok());
+    assert!(matches!(read_incidence(&whole, 2), Err(DataError::NotIncidence { .. })));
+    let said = write_incidence(&whole, &samples, &grid, (2.0 * &incidence + 0.5).view(), 2).unwrap_err().to_string();
+    assert!(said.contains("expected a probability"), "{said}");
 }

@@ -292,6 +292,7 @@ fn cohort(time: &[f64], event: &[bool]) -> Cohort {
         samples: time.iter().zip(event).enumerate().map(sample).collect(),
         attributes: Vec::new(),
         provenance: None,
+        cause: None,
     }
 }
 

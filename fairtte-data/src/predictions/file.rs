@@ -2,7 +2,9 @@
 //!
 //! Columns: `sample_id` (or `sample`), then one column of numbers per grid time whose name is the time as the shortest
 //! decimal that reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no
-//! event up to that time. Curves of any other model can be evaluated by writing a `.csv` with the same columns.
+//! event up to that time. Where events have several causes, the cell is the cumulative incidence F(t) of one of them, the
+//! probability of an event of this cause up to that time, and the metadata of the file name the cause. Curves of any other
+//! model can be evaluated by writing a `.csv` with the same columns.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -10,6 +12,7 @@ use std::path::Path;
 
 use fairtte_metrics::SampleId;
 use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::cohort::Cohort;
@@ -18,6 +21,32 @@ use crate::predictions::curve_columns::{
     CurveRepairs, Curves, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
 };
 use crate::table::{ColumnValues, Table, write_csv, write_parquet, write_parquet_batches};
+
+const METADATA_KEY: &str = "fairtte.predictions";
+
+/// What the metadata of a file say.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Metadata {
+    /// The cause whose cumulative incidence the curves are; absent of survival.
+    incidence_of_cause: Option<u32>,
+}
+
+impl Metadata {
+    /// The entries of a file of curves of `cause`; none of survival.
+    fn entries(path: &Path, cause: Option<u32>) -> Result<Vec<(&'static str, String)>, DataError> {
+        let Some(cause) = cause else { return Ok(Vec::new()) };
+        let text = serde_json::to_string(&Self { incidence_of_cause: Some(cause) });
+        Ok(vec![(METADATA_KEY, text.map_err(|error| DataError::write(path, error.into()))?)])
+    }
+
+    /// The cause in the metadata of `table`, if there is one.
+    fn cause_of(table: &Table) -> Result<Option<u32>, DataError> {
+        let Some(text) = table.metadata(METADATA_KEY) else { return Ok(None) };
+        let found: Self = serde_json::from_str(text).map_err(|error| DataError::damaged(table.path(), error))?;
+        Ok(found.incidence_of_cause)
+    }
+}
 
 /// The two names that the column of samples may have.
 pub(crate) const SAMPLE: [&str; 2] = ["sample_id", "sample"];
@@ -29,7 +58,7 @@ pub struct PredictionTable {
     pub samples: Vec<SampleId>,
     /// Times of the columns, ascending, >= 0, in the time unit of the cohort.
     pub grid: Vec<f64>,
-    /// Survival `[n_samples, n_times]`, in \[0, 1\], non-increasing along a row.
+    /// Survival `[n_samples, n_times]`, in \[0, 1\], non-increasing along a row; of the incidence of a cause 1 minus it.
     pub survival: Array2<f64>,
     /// The changes made while reading.
     pub repairs: CurveRepairs,
@@ -51,8 +80,34 @@ pub fn write_predictions(
     grid: &[f64],
     survival: ArrayView2<'_, f64>,
 ) -> Result<(), DataError> {
+    write_curves(path, samples, grid, &survival, None)
+}
+
+/// As [`write_predictions`], of the cumulative incidence of `cause`, which rises from 0; a Parquet file names the cause, and is
+/// refused where survival is expected.
+///
+/// # Errors
+/// As [`write_predictions`].
+#[expect(clippy::needless_pass_by_value, reason = "a view is a reference already")]
+pub fn write_incidence(
+    path: &Path,
+    samples: &[SampleId],
+    grid: &[f64],
+    incidence: ArrayView2<'_, f64>,
+    cause: u32,
+) -> Result<(), DataError> {
+    write_curves(path, samples, grid, &incidence, Some(cause))
+}
+
+fn write_curves(
+    path: &Path,
+    samples: &[SampleId],
+    grid: &[f64],
+    curves: &ArrayView2<'_, f64>,
+    cause: Option<u32>,
+) -> Result<(), DataError> {
     for (what, found, expected) in
-        [("rows of survival", survival.nrows(), samples.len()), ("columns of survival", survival.ncols(), grid.len())]
+        [("rows of curves", curves.nrows(), samples.len()), ("columns of curves", curves.ncols(), grid.len())]
     {
         if found != expected {
             return Err(DataError::ShapeMismatch { what, found, expected });
@@ -60,16 +115,17 @@ pub fn write_predictions(
     }
     let names = names_of_times(path, grid)?;
     refuse_repeated(samples)?;
-    require_probabilities(samples, &names, &survival)?;
-    let columns = columns_of(samples, &names, &survival);
+    require_probabilities(samples, &names, curves)?;
+    let columns = columns_of(samples, &names, curves);
     if path.extension().is_some_and(|ending| ending == "csv") {
         return write_csv(path, columns);
     }
-    write_parquet(path, columns, &[])
+    write_parquet(path, columns, &Metadata::entries(path, cause)?)
 }
 
 /// As [`write_predictions`], for curves that do not fit into memory at once: `blocks` are those of the first samples, of
-/// the next ones and so on. Always Parquet, with a row group per block.
+/// the next ones and so on. Always Parquet, with a row group per block. With a cause the curves are its cumulative incidence,
+/// as in [`write_incidence`].
 ///
 /// # Errors
 /// As [`write_predictions`], and the first error of `blocks`.
@@ -78,10 +134,13 @@ pub fn write_prediction_blocks(
     samples: &[SampleId],
     grid: &[f64],
     blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
+    cause: Option<u32>,
 ) -> Result<(), DataError> {
     let names = names_of_times(path, grid)?;
     refuse_repeated(samples)?;
-    write_blocks(path, samples, &names, blocks, |samples, block| require_probabilities(samples, &names, block))
+    let metadata = Metadata::entries(path, cause)?;
+    let check = |samples: &[SampleId], block: &ArrayView2<'_, f64>| require_probabilities(samples, &names, block);
+    write_blocks(path, samples, &names, blocks, (&metadata, check))
 }
 
 /// Writes one row of numbers per sample, such as the features of a network: `sample_id`, then the columns `names`.
@@ -97,7 +156,7 @@ pub fn write_feature_blocks(
     blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
 ) -> Result<(), DataError> {
     refuse_repeated(samples)?;
-    write_blocks(path, samples, names, blocks, |_, _| Ok(()))
+    write_blocks(path, samples, names, blocks, (&[], |_: &[SampleId], _: &ArrayView2<'_, f64>| Ok(())))
 }
 
 fn write_blocks(
@@ -105,7 +164,7 @@ fn write_blocks(
     samples: &[SampleId],
     names: &[String],
     blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
-    check: impl Fn(&[SampleId], &ArrayView2<'_, f64>) -> Result<(), DataError>,
+    (metadata, check): (&[(&str, String)], impl Fn(&[SampleId], &ArrayView2<'_, f64>) -> Result<(), DataError>),
 ) -> Result<(), DataError> {
     let done = Cell::new(0);
     let fits = |what, found, expected| {
@@ -121,7 +180,7 @@ fn write_blocks(
         Ok(Some(columns_of(of_block, names, &block.view())))
     });
     let end = std::iter::once_with(|| fits("rows of all blocks", done.get(), samples.len()).map(|()| None));
-    write_parquet_batches(path, written.chain(end).filter_map(Result::transpose))
+    write_parquet_batches(path, written.chain(end).filter_map(Result::transpose), metadata)
 }
 
 /// Names of the columns of these times.
@@ -171,23 +230,33 @@ fn columns_of<'a>(
 /// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is not a time,
 /// [`DataError::NoGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::InvalidCell`] for a
 /// row without sample, [`DataError::DuplicateSample`], [`DataError::NotSurvival`], [`DataError::TooManyRepairs`],
-/// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming column and row, and what [`Table::read`] returns.
+/// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming column and row, [`DataError::OtherCurves`] for a file
+/// that says that its curves are the incidence of a cause, and what [`Table::read`] returns.
 pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
-    read_curves(path, Curves::Survival(rising))
+    read_curves(path, Curves::Survival(rising), None)
 }
 
-/// Reads a table of the cumulative incidence of one of several causes, which rises from 0; kept is 1 minus it, the probability
-/// of not having had this cause.
+/// Reads a table of the cumulative incidence of `cause`, which rises from 0; kept is 1 minus it, the probability of not having
+/// had this cause.
 ///
 /// # Errors
 /// Those of [`read_predictions`], but for curves: [`DataError::NotIncidence`], [`DataError::InvalidIncidence`] and
-/// [`DataError::FallingIncidence`].
-pub fn read_incidence(path: &Path) -> Result<PredictionTable, DataError> {
-    read_curves(path, Curves::Incidence)
+/// [`DataError::FallingIncidence`]; [`DataError::OtherCurves`] for a file that says that its curves are those of another cause.
+pub fn read_incidence(path: &Path, cause: u32) -> Result<PredictionTable, DataError> {
+    read_curves(path, Curves::Incidence, Some(cause))
 }
 
-fn read_curves(path: &Path, curves: Curves) -> Result<PredictionTable, DataError> {
+fn read_curves(path: &Path, curves: Curves, cause: Option<u32>) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
+    if let Some(found) = Metadata::cause_of(&table)?
+        && cause != Some(found)
+    {
+        let expected = cause.map_or_else(
+            || "survival, which what was asked for needs".to_owned(),
+            |cause| format!("that of cause {cause}"),
+        );
+        return Err(DataError::OtherCurves { path: path.to_owned(), found, expected });
+    }
     let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
     let samples = read_samples(&table, id)?;
     let names: Vec<String> = table.names().into_iter().filter(|name| *name != id).map(str::to_owned).collect();

@@ -16,7 +16,7 @@ pub(crate) use sample_table::named_or_either;
 pub use curve_columns::{CurveRepairs, Rising};
 pub use file::{
     PredictionTable, match_features, match_predictions, read_incidence, read_predictions, write_feature_blocks,
-    write_prediction_blocks, write_predictions,
+    write_incidence, write_prediction_blocks, write_predictions,
 };
 pub use levels::{DoubtfulLevels, doubtful_levels};
 pub use looks_like::LooksLike;

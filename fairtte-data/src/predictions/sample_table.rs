@@ -105,6 +105,7 @@ pub fn read_sample_table(
         samples: samples(&table, columns, &sample_ids, subjects.as_deref())?,
         attributes: read_attributes(&table, attributes, missing, &sample_ids)?,
         provenance: None,
+        cause: columns.cause,
     };
     Ok(SampleTable { cohort, has_subjects: subjects.is_some() })
 }

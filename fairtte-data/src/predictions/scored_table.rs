@@ -116,6 +116,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions
         samples: samples(&table, columns, &sample_ids, subjects.as_deref())?,
         attributes: read_attributes(&table, attributes, &options.missing, &sample_ids)?,
         provenance: None,
+        cause: columns.cause,
     };
     let curves = columns.cause.map_or(Curves::Survival(options.rising), |_| Curves::Incidence);
     let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, curves)?;

@@ -25,6 +25,7 @@ fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
         samples: (0..n).map(sample).collect(),
         attributes: Vec::new(),
         provenance: None,
+        cause: None,
     };
     let membership = (0..n).map(|i| [Some(GroupId(0)), Some(GroupId(1)), None][i % 3]).collect();
     let sex = Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership).unwrap();

@@ -26,6 +26,7 @@ fn cohort(samples: &[(&str, &str, Option<&str>)]) -> Cohort {
         samples: samples.iter().enumerate().map(sample).collect(),
         attributes: Vec::new(),
         provenance: None,
+        cause: None,
     }
 }
 

@@ -35,6 +35,7 @@ fn cohort(rows: &[Row]) -> Cohort {
         samples: rows.iter().enumerate().map(sample).collect(),
         attributes: vec![column("sex", |row| row.2), column("site", |row| row.3)],
         provenance: None,
+        cause: None,
     }
 }
 

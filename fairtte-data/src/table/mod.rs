@@ -323,30 +323,37 @@ pub fn write_parquet(
     metadata: &[(&str, String)],
 ) -> Result<(), DataError> {
     let mut frame = to_frame(path, columns)?;
-    let entries: Vec<_> = metadata.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     write_atomically(path, |writer| {
         ParquetWriter::new(writer)
             .with_compression(ParquetCompression::Zstd(None))
-            .with_key_value_metadata((!entries.is_empty()).then(|| KeyValueMetadata::from_static(entries)))
+            .with_key_value_metadata(entries_of(metadata))
             .finish(&mut frame)
             .map_err(std::io::Error::other)
     })?;
     Ok(())
 }
 
+fn entries_of(metadata: &[(&str, String)]) -> Option<KeyValueMetadata> {
+    let entries: Vec<_> = metadata.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    (!entries.is_empty()).then(|| KeyValueMetadata::from_static(entries))
+}
+
 /// Writes the columns of each of `batches` as row groups of one Parquet file with Zstandard compression, atomically; every
-/// batch has the same columns. Memory: one batch.
+/// batch has the same columns, with `metadata` of the file. Memory: one batch.
 ///
 /// # Errors
 /// [`DataError::Write`] naming `path`, and the first error of `batches`.
 pub fn write_parquet_batches<'a>(
     path: &Path,
     mut batches: impl Iterator<Item = Result<Vec<(String, ColumnValues<'a>)>, DataError>>,
+    metadata: &[(&str, String)],
 ) -> Result<(), DataError> {
-    let Some(first) = batches.next() else { return write_parquet(path, Vec::new(), &[]) };
+    let Some(first) = batches.next() else { return write_parquet(path, Vec::new(), metadata) };
     let first = to_frame(path, first?)?;
     write_atomically(path, |writer| {
-        let writer = ParquetWriter::new(writer).with_compression(ParquetCompression::Zstd(None));
+        let writer = ParquetWriter::new(writer)
+            .with_compression(ParquetCompression::Zstd(None))
+            .with_key_value_metadata(entries_of(metadata));
         let mut writer = writer.batched(first.schema()).map_err(std::io::Error::other)?;
         writer.write_batch(&first).map_err(std::io::Error::other)?;
         for batch in batches {

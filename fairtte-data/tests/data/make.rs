@@ -43,6 +43,7 @@ pub fn cohort_of_subjects(subjects: &[String]) -> Cohort {
             (0..subjects.len()).map(|i| [Some("F"), None, Some("M")][i % 3].map(str::to_owned)).collect(),
         )],
         provenance: None,
+        cause: None,
     }
 }
 

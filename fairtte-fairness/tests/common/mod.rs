@@ -126,6 +126,7 @@ impl Table {
             samples: (0..self.rows.len()).map(sample).collect(),
             attributes: Vec::new(),
             provenance: None,
+            cause: None,
         }
     }
 

@@ -82,6 +82,7 @@ impl World {
             samples: (0..n).map(sample).collect(),
             attributes: Vec::new(),
             provenance: None,
+            cause: None,
         };
         let column = |k: usize| FeatureColumn {
             name: COLUMNS[k].to_owned(),

@@ -66,6 +66,7 @@ impl World {
             samples: (0..n).map(sample).collect(),
             attributes: Vec::new(),
             provenance: None,
+            cause: None,
         };
         let (train, validation): (Vec<usize>, Vec<usize>) = (0..n).partition(|row| *row < table.n_train);
         let train_outcomes = cohort.outcomes(&train).unwrap();

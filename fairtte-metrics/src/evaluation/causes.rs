@@ -62,9 +62,16 @@ pub fn evaluate_cause(
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([without], settings.reading));
     let predictions = [Predictions { curves: without, censoring, times: chosen.times() }];
     let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
-    let n_competing = competing.iter().filter(|other| **other).count();
-    let about = EvaluatedCause { cause, n_causes: outcomes.n_causes(), n_competing };
+    let about = EvaluatedCause::of(outcomes, cause);
     Ok(EvaluationReport { cause: Some(about), ..chosen.report(&input, &predictions[0], metrics)? })
+}
+
+impl EvaluatedCause {
+    /// The cause with the events of others.
+    pub(crate) fn of(outcomes: &CompetingOutcomes, cause: u32) -> Self {
+        let n_competing = outcomes.all_causes().n_events() - outcomes.n_events(cause);
+        Self { cause, n_causes: outcomes.n_causes(), n_competing }
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::competing::{AalenJohansen, IncidenceVariance};
+    use crate::evaluation::evaluate_models_of_cause;
     use crate::{CensoringTies, GroupId, evaluate};
 
     const N: usize = 180;
@@ -174,6 +182,36 @@ mod tests {
             assert_eq!(own.observed, other.observed);
             assert_eq!(own.bins.len(), other.bins.len());
         }
+    }
+
+    #[test]
+    fn several_models_of_a_cause_are_each_evaluated_as_alone_and_subtracted() {
+        let cohort = Cohort::new(2);
+        let Cohort { subjects, outcomes, curves, censoring, groups } = &cohort;
+        let half = IncidenceCurves::new(curves.grid().to_vec(), curves.incidence().mapv(|f| f * f)).unwrap();
+        let models = [("whole", curves), ("square", &half)];
+        let of = (outcomes, 1);
+        let found = evaluate_models_of_cause(&models, 0, subjects, of, censoring, groups, &settings()).unwrap();
+        for ((name, report), (_, curves)) in found.models.iter().zip(models) {
+            let alone = evaluate_cause(subjects, outcomes, 1, curves, censoring, groups, &settings()).unwrap();
+            assert_eq!(*report, alone, "{name}");
+        }
+        assert_eq!(found.pairs.len(), found.models[0].1.metrics.len());
+        for (pair, place) in found.pairs.iter().zip(0..) {
+            let value = |model: usize| found.models[model].1.metrics[place].overall.value.unwrap();
+            assert!((pair.overall.value.unwrap() - (value(1) - value(0))).abs() < 1e-12, "{}", pair.metric);
+        }
+        let unknown = evaluate_models_of_cause(&models, 0, subjects, (outcomes, 3), censoring, groups, &settings());
+        assert_eq!(unknown.err(), Some(MetricError::UnknownCause { cause: 3, n_causes: 2 }));
+    }
+
+    #[test]
+    fn the_default_metrics_become_those_of_a_cause_and_others_are_checked() {
+        assert_eq!(settings().check_metrics_of_cause(), Ok(()));
+        let of = |name: &str| EvaluationSettings { metrics: vec![name.to_owned()], ..settings() };
+        assert_eq!(of("cause-brier@3").check_metrics_of_cause(), Ok(()));
+        let refused = of("c-td").check_metrics_of_cause().unwrap_err();
+        assert!(matches!(&refused, MetricError::IgnoresCauses { name, .. } if name == "c-td"), "{refused}");
     }
 
     #[test]

@@ -203,7 +203,7 @@ pub(crate) fn each_metric<T>(
 }
 
 /// Every metric is about one of several causes, or none is.
-fn check_causes(named: &[(String, RequestedMetric)], has_causes: bool) -> Result<(), MetricError> {
+pub(crate) fn check_causes(named: &[(String, RequestedMetric)], has_causes: bool) -> Result<(), MetricError> {
     let Some((name, _)) = named.iter().find(|(_, found)| found.metric.needs_causes() != has_causes) else {
         return Ok(());
     };

@@ -49,7 +49,7 @@ pub use metrics::{
     known_metrics, register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
-pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
+pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, evaluate_models_of_cause, on_front};
 pub use over_time::{OverTime, OverTimeCurve};
 pub use power::{MetricPower, Power, PowerAt, PowerSettings, Rate};
 pub use report::{

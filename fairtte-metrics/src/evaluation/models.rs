@@ -7,11 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::evaluation::ModelPair;
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
 use crate::evaluation::evaluated::{Input, Predictions};
 use crate::evaluation::model_comparison::{check_names, compare_pairs, predictions};
-use crate::evaluation::report::{Estimate, EvaluationReport, MetricReport};
+use crate::evaluation::report::{Estimate, EvaluatedCause, EvaluationReport, MetricReport};
 use crate::selection::criterion_values::dominates;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -100,24 +101,55 @@ pub fn evaluate_models(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<ModelReports, MetricError> {
+    reports(models, reference, &Input { subjects, outcomes, competing: None, groups, settings }, censoring)
+}
+
+/// Evaluates `models` (name and cumulative incidence of `cause`) as [`evaluate_models`], every report as that of
+/// [`evaluate_cause`](crate::evaluation::evaluate_cause).
+///
+/// # Errors
+/// Those of [`evaluate_models`] and of [`evaluate_cause`](crate::evaluation::evaluate_cause).
+pub fn evaluate_models_of_cause(
+    models: &[(&str, &IncidenceCurves)],
+    reference: usize,
+    subjects: &[SubjectId],
+    (outcomes, cause): (&CompetingOutcomes, u32),
+    censoring: &CensoringCurve,
+    groups: &[Groups],
+    settings: &EvaluationSettings,
+) -> Result<ModelReports, MetricError> {
+    let (of_cause, competing, settings) = (outcomes.of_cause(cause)?, outcomes.competing(cause)?, settings.of_cause());
+    let input = Input { subjects, outcomes: &of_cause, competing: Some(&competing), groups, settings: &settings };
+    let without: Vec<(&str, &SurvivalCurves)> = models.iter().map(|(name, curves)| (*name, curves.without())).collect();
+    let mut found = reports(&without, reference, &input, censoring)?;
+    let about = EvaluatedCause::of(outcomes, cause);
+    found.models.iter_mut().for_each(|(_, report)| report.cause = Some(about));
+    Ok(found)
+}
+
+fn reports(
+    models: &[(&str, &SurvivalCurves)],
+    reference: usize,
+    input: &Input<'_>,
+    censoring: &CensoringCurve,
+) -> Result<ModelReports, MetricError> {
     let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
     check_names(&names)?;
     if reference >= models.len() {
         let (setting, value) = ("place of the reference model", reference.to_string());
         return Err(MetricError::InvalidSetting { setting, value, expected: "a place below the number of models" });
     }
-    let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
-    models.iter().try_for_each(|(_, curves)| curves.check_rows(outcomes.n()))?;
-    let chosen = ChosenTimes::of_models(models, &input, censoring);
+    models.iter().try_for_each(|(_, curves)| curves.check_rows(input.outcomes.n()))?;
+    let chosen = ChosenTimes::of_models(models, input, censoring);
     let others: Vec<(usize, usize)> =
         (0..models.len()).filter(|model| *model != reference).map(|model| (model, reference)).collect();
     let of_metric = |metric: &Requested<'_>| {
-        let reports: Vec<MetricReport> = (0..models.len()).map(|model| metric.report(&input, model)).collect();
-        (reports, compare_pairs(&names, &others, metric.evaluated, metric.place, settings))
+        let reports: Vec<MetricReport> = (0..models.len()).map(|model| metric.report(input, model)).collect();
+        (reports, compare_pairs(&names, &others, metric.evaluated, metric.place, input.settings))
     };
     let predictions = predictions(models, censoring, &chosen);
-    let found = each_metric(&input, &predictions, &chosen.horizon, true, of_metric)?;
+    let found = each_metric(input, &predictions, &chosen.horizon, true, of_metric)?;
     let trade_offs = found.iter().flat_map(|(reports, _)| trade_offs(&names, reports)).collect();
     let mut metrics: Vec<Vec<MetricReport>> = vec![Vec::with_capacity(found.len()); models.len()];
     let mut pairs = Vec::new();
@@ -126,7 +158,7 @@ pub fn evaluate_models(
         pairs.extend(of_metric);
     }
     let report = |((name, of_model), metrics): ((&&str, &Predictions<'_>), Vec<MetricReport>)| {
-        Ok(((*name).to_owned(), chosen.report(&input, of_model, metrics)?))
+        Ok(((*name).to_owned(), chosen.report(input, of_model, metrics)?))
     };
     let models = names.iter().zip(&predictions).zip(metrics).map(report).collect::<Result<_, MetricError>>()?;
     Ok(ModelReports { reference: names[reference].to_owned(), models, pairs, trade_offs })

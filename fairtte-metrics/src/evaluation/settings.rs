@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
 use crate::evaluation::Stop;
+use crate::evaluation::evaluate::check_causes;
 use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
@@ -179,6 +180,14 @@ impl EvaluationSettings {
             self.metrics.clone()
         };
         Self { metrics, ..self.clone() }
+    }
+
+    /// Checks that the metrics are those of one of several causes, or the default ones, which become those of a cause.
+    ///
+    /// # Errors
+    /// [`MetricError::IgnoresCauses`] for a metric or a threshold of decisions that would count other causes as censorings.
+    pub fn check_metrics_of_cause(&self) -> Result<(), MetricError> {
+        check_causes(&self.of_cause().requested_metrics()?, true)
     }
 
     /// The metrics named here, for each of the thresholds where it needs one.

@@ -36,6 +36,22 @@ pub enum ClassicalError {
         /// Samples.
         n: usize,
     },
+    /// The model of one of several causes cannot be fitted.
+    #[error("the model of cause {cause}: {source}")]
+    OfCause {
+        /// The cause.
+        cause: u32,
+        /// Why.
+        source: Box<ClassicalError>,
+    },
+    /// Events of several causes were given to an estimator of one kind of event.
+    #[error("{estimator} models one kind of event, expected one of {expected} for one of several causes")]
+    OneKind {
+        /// Name of the estimator.
+        estimator: &'static str,
+        /// Names of those that model a cause.
+        expected: String,
+    },
     /// Nothing can be learnt.
     #[error("no sample has an event, expected at least one")]
     NoEvents,
@@ -288,6 +304,7 @@ impl ClassicalError {
             Self::Collinear { column, others } => {
                 Self::Collinear { column: map(column), others: others.into_iter().map(&map).collect() }
             }
+            Self::OfCause { cause, source } => Self::OfCause { cause, source: Box::new(source.map_columns(map)) },
             Self::Separates { columns } => Self::Separates { columns: columns.into_iter().map(&map).collect() },
             other => other,
         }

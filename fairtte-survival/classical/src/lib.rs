@@ -20,7 +20,9 @@ mod standardised;
 pub use aft::{AcceleratedFailureTime, AftDistribution, AftSettings};
 pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};
 pub use columns::ColumnsPerSplit;
-pub use competing::{CauseSpecific, FineGrayCoefficient, FineGrayModel, FineGraySettings};
+pub use competing::{
+    CauseSpecific, CauseSpecificCox, CauseSpecificSettings, FineGrayCoefficient, FineGrayModel, FineGraySettings,
+};
 pub use covariates::{Coding, CovariateValues, Covariates};
 pub use cox::{
     ChiSquareTest, CovariateProportionality, CoxBaseline, CoxCoefficient, CoxElasticNetModel, CoxElasticNetSettings,
@@ -39,4 +41,4 @@ pub use logistic_hazard::{
     CensoredInterval, CutPointRule, CutPoints, HazardPenalty, Interval, IntervalHazard, LogisticHazard,
     LogisticHazardSettings, Ridge, TimeEffects,
 };
-pub use registry::{Columns, Estimator, FittedEstimator};
+pub use registry::{Columns, Estimator, FittedEstimator, Ratios};

@@ -1,13 +1,15 @@
 //! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
 
+use fairtte_metrics::competing::CompetingOutcomes;
 use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AcceleratedFailureTime, AftSettings, BoostingSettings, ClassicalError, CoxElasticNetModel, CoxElasticNetSettings,
-    CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel, CoxTimeVaryingSettings, ForestSettings, GradientBoostedCox,
-    HazardPenalty, LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
+    AcceleratedFailureTime, AftSettings, BoostingSettings, CauseSpecificCox, CauseSpecificSettings, ClassicalError,
+    CoxElasticNetModel, CoxElasticNetSettings, CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel,
+    CoxTimeVaryingSettings, FineGrayModel, FineGraySettings, ForestSettings, GradientBoostedCox, HazardPenalty,
+    LogisticHazard, LogisticHazardSettings, RandomSurvivalForest, SurvivalEstimator, SurvivalModel,
 };
 
 /// Defines [`Estimator`] and [`FittedEstimator`] with a variant per line: name in files, settings, model, what it is.
@@ -140,6 +142,10 @@ estimators! {
         "random survival forest: trees split by the log-rank statistic (Ishwaran et al. 2008)";
     Boosting("boosting", BoostingSettings, GradientBoostedCox, |_| Columns::Any):
         "gradient-boosted Cox regression: trees fitted to the gradient of the partial likelihood (Ridgeway 1999)";
+    FineGray("fine-gray", FineGraySettings, FineGrayModel, |_| Columns::Independent):
+        "Fine & Gray's regression of the subdistribution hazard: covariates change the incidence of one of several causes (1999)";
+    CauseSpecific("cause-specific", CauseSpecificSettings, CauseSpecificCox, |_| Columns::Independent):
+        "a Cox regression per cause, whose hazards give the incidence of one of several causes (Benichou & Gail 1990)";
 }
 
 impl Estimator {
@@ -153,6 +159,8 @@ impl Estimator {
             "aft" => Self::Aft(AftSettings::default()),
             "forest" => Self::Forest(ForestSettings::default()),
             "boosting" => Self::Boosting(BoostingSettings::default()),
+            "fine-gray" => Self::FineGray(FineGraySettings::default()),
+            "cause-specific" => Self::CauseSpecific(CauseSpecificSettings::default()),
             _ => return None,
         })
     }
@@ -165,7 +173,12 @@ impl Estimator {
             Self::CoxElasticNet(settings) => &mut settings.seed,
             Self::Forest(settings) => &mut settings.seed,
             Self::Boosting(settings) => &mut settings.seed,
-            Self::Cox(_) | Self::CoxTimeVarying(_) | Self::LogisticHazard(_) | Self::Aft(_) => return self,
+            Self::Cox(_)
+            | Self::CoxTimeVarying(_)
+            | Self::LogisticHazard(_)
+            | Self::Aft(_)
+            | Self::FineGray(_)
+            | Self::CauseSpecific(_) => return self,
         };
         *own = own.wrapping_add(seed);
         self
@@ -191,6 +204,82 @@ impl Estimator {
             other => other.fit(covariates, outcomes),
         };
         fitted.map_err(|error| error.with_names(names))
+    }
+
+    /// Whether it models the incidence of one of several causes, by [`fit_causes`](Self::fit_causes).
+    pub fn models_causes(&self) -> bool {
+        matches!(self, Self::FineGray(_) | Self::CauseSpecific(_))
+    }
+
+    /// Names of the estimators that model the incidence of one of several causes.
+    pub fn of_causes() -> impl Iterator<Item = &'static str> {
+        let names = Self::CATALOGUE.iter().map(|(name, _)| *name);
+        names.filter(|name| Self::by_name(name).is_some_and(|estimator| estimator.models_causes()))
+    }
+
+    /// Fits a model of the incidence of `cause` as [`fit_named`](Self::fit_named). The curves of the fit are 1 minus the incidence.
+    ///
+    /// # Errors
+    /// [`ClassicalError::OneKind`] of an estimator of one kind of event, otherwise as [`fit`](SurvivalEstimator::fit).
+    pub fn fit_causes(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        cause: u32,
+        names: &[String],
+        subjects: &[SubjectId],
+    ) -> Result<FittedEstimator, ClassicalError> {
+        match self {
+            Self::FineGray(settings) => {
+                let of_cause = FineGraySettings { cause, ..settings.clone() };
+                of_cause.fit_named(covariates, outcomes, names).map(FittedEstimator::FineGray)
+            }
+            Self::CauseSpecific(settings) => {
+                let fitted = settings.fit_causes(covariates, outcomes, cause, Some((names, subjects)));
+                fitted.map(FittedEstimator::CauseSpecific).map_err(|error| error.with_names(names))
+            }
+            other => Err(ClassicalError::OneKind {
+                estimator: other.name(),
+                expected: Self::of_causes().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+}
+
+/// The ratios of a fitted estimator, for a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratios {
+    /// What they are: `hazard ratios`.
+    pub what: String,
+    /// Per term its name, ratio, and lower and upper end of its interval.
+    pub terms: Vec<(String, (f64, f64, f64))>,
+}
+
+impl FittedEstimator {
+    /// Hazard ratios per unit of every column with Wald intervals of this level, of the models that have them: Cox models, one
+    /// table per cause, and Fine & Gray's. A term without a standard error is left out.
+    pub fn ratios(&self, level: f64) -> Vec<Ratios> {
+        let of_cox = |what: String, model: &CoxModel| Ratios {
+            what,
+            terms: model.coefficients.iter().filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?))).collect(),
+        };
+        let found = match self {
+            Self::Cox(model) => vec![of_cox("hazard ratios".to_owned(), model)],
+            Self::FineGray(model) => vec![Ratios {
+                what: format!("subdistribution hazard ratios of cause {}", model.cause),
+                terms: model
+                    .coefficients
+                    .iter()
+                    .filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?)))
+                    .collect(),
+            }],
+            Self::CauseSpecific(fitted) => {
+                let models = fitted.causes.iter().filter_map(|cause| Some((cause, fitted.model(*cause)?)));
+                models.map(|(cause, model)| of_cox(format!("hazard ratios of cause {cause}"), model)).collect()
+            }
+            _ => Vec::new(),
+        };
+        found.into_iter().filter(|ratios| !ratios.terms.is_empty()).collect()
     }
 }
 
@@ -263,5 +352,100 @@ mod tests {
             assert!(covariates[[high, 0]] < covariates[[low, 0]], "{name}");
         }
         assert_eq!(Estimator::by_name("erm"), None);
+    }
+
+    /// 90 samples of which cause 2 is frequent where the covariate is high; cause 7 is the other.
+    fn two_causes() -> (Array2<f64>, CompetingOutcomes) {
+        let covariates = Array2::from_shape_fn((90, 2), |(row, column)| ((row * (37 + 6 * column)) % 89) as f64 / 89.0);
+        let time = (0..90).map(|row| 1.0 + ((row * 53) % 83) as f64 / 10.0 - covariates[[row, 0]]).collect();
+        let cause = |row: usize| match ((row * 29) % 13) as f64 / 13.0 {
+            u if u < 0.2 => 0,
+            u if u < 0.2 + 0.7 * covariates[[row, 0]] => 2,
+            _ => 7,
+        };
+        (covariates.clone(), CompetingOutcomes::new(time, (0..90).map(cause).collect()).unwrap())
+    }
+
+    #[test]
+    fn numbers_of_causes_may_have_gaps_and_curves_are_one_minus_the_incidence() {
+        let (covariates, outcomes) = two_causes();
+        let names = ["a", "b"].map(str::to_owned);
+        let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
+        let grid = [0.0, 3.0, 6.0, 12.0];
+        // The same outcomes with causes 1 and 2, by the models of the library.
+        let numbered =
+            outcomes.cause().iter().map(|cause| [0, 1, 2][usize::from(*cause > 0) + usize::from(*cause > 2)]);
+        let plain = CompetingOutcomes::new(outcomes.time().to_vec(), numbered.collect()).unwrap();
+        let combined = crate::CauseSpecific::fit(&CoxSettings::default(), &covariates, &plain).unwrap();
+        for (cause, number) in [(2, 1), (7, 2)] {
+            let fit = |name: &str| {
+                let estimator = Estimator::by_name(name).unwrap();
+                let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects).unwrap();
+                (fitted.survival_curves(&covariates, &grid).unwrap(), fitted)
+            };
+            let (curves, fitted) = fit("cause-specific");
+            let expected = combined.incidence_curves(&covariates, number, &grid).unwrap();
+            assert_eq!(curves, *expected.without());
+            let risk = fitted.risk(&covariates).unwrap();
+            let last = combined.incidence_curves(&covariates, number, &[9.3]).unwrap().incidence();
+            assert!(risk.iter().zip(last.column(0)).all(|(a, b)| (a - b).abs() < 1e-15 && *a > 0.0));
+            let whats: Vec<String> = fitted.ratios(0.95).into_iter().map(|ratios| ratios.what).collect();
+            assert_eq!(whats, ["hazard ratios of cause 2", "hazard ratios of cause 7"]);
+            let (curves, fitted) = fit("fine-gray");
+            let model = FineGraySettings { cause: number, ..FineGraySettings::default() };
+            let model = model.fit(&covariates, &plain).unwrap();
+            assert_eq!(curves, *model.incidence_curves(&covariates, &grid).unwrap().without());
+            let ratios = fitted.ratios(0.95);
+            assert_eq!(ratios[0].what, format!("subdistribution hazard ratios of cause {cause}"));
+            let (name, (ratio, lower, upper)) = &ratios[0].terms[0];
+            let [b, error] = [model.coefficients[0].value, model.coefficients[0].standard_error];
+            let reach = 1.959_963_984_540_054 * error;
+            assert!(name == "a" && (ratio - b.exp()).abs() < 1e-12);
+            assert!((lower - (b - reach).exp()).abs() < 1e-9 && (upper - (b + reach).exp()).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn with_one_kind_of_event_both_are_cox_models_and_no_other_estimator_models_causes() {
+        let (covariates, outcomes) = two_causes();
+        let events = outcomes.all_causes();
+        let grid = [0.0, 2.0, 5.0, 8.0];
+        let curves = |estimator: &Estimator| {
+            estimator.fit(&covariates, events).unwrap().survival_curves(&covariates, &grid).unwrap()
+        };
+        let cox = |ties| curves(&Estimator::Cox(CoxSettings { ties, ..CoxSettings::default() }));
+        let named = |name: &str| curves(&Estimator::by_name(name).unwrap());
+        let pairs = [("cause-specific", crate::CoxTies::Efron), ("fine-gray", crate::CoxTies::Breslow)];
+        for (name, ties) in pairs {
+            let (own, other) = (named(name), cox(ties));
+            let largest = own.survival().iter().zip(other.survival()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest < 1e-9, "{name}: {largest}");
+        }
+        assert_eq!(Estimator::of_causes().collect::<Vec<_>>(), ["fine-gray", "cause-specific"]);
+        let names = ["a", "b"].map(str::to_owned);
+        let cox = Estimator::by_name("cox").unwrap().fit_causes(&covariates, &outcomes, 2, &names, &[]).unwrap_err();
+        assert_eq!(
+            cox.to_string(),
+            "cox models one kind of event, expected one of fine-gray, cause-specific for one of several causes"
+        );
+    }
+
+    #[test]
+    fn errors_name_cause_and_column() {
+        let (mut covariates, outcomes) = two_causes();
+        let names = ["age", "copy"].map(str::to_owned);
+        let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
+        let specific = Estimator::by_name("cause-specific").unwrap();
+        let no_event = specific.fit_causes(&covariates, &outcomes, 3, &names, &subjects).unwrap_err().to_string();
+        assert_eq!(no_event, "the model of cause 3: no sample has an event, expected at least one");
+        let own = covariates.column(0).to_owned();
+        covariates.column_mut(1).assign(&own);
+        for (name, start) in
+            [("cause-specific", "the model of cause 2: covariate \"copy\""), ("fine-gray", "covariate \"copy\"")]
+        {
+            let estimator = Estimator::by_name(name).unwrap();
+            let said = estimator.fit_causes(&covariates, &outcomes, 2, &names, &subjects).unwrap_err().to_string();
+            assert!(said.starts_with(start) && said.contains("linear combination of others (\"age\")"), "{said}");
+        }
     }
 }

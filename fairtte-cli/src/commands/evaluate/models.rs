@@ -9,7 +9,10 @@ mod read;
 use std::collections::BTreeSet;
 
 use fairtte_data::{AttributeConfig, Part};
-use fairtte_metrics::evaluation::{Coverage, ModelPair, ModelReports, TradeOff, evaluate_models};
+use fairtte_metrics::competing::IncidenceCurves;
+use fairtte_metrics::evaluation::{
+    Coverage, ModelPair, ModelReports, TradeOff, evaluate_models, evaluate_models_of_cause,
+};
 use fairtte_metrics::{EvaluationReport, SurvivalCurves};
 use fairtte_records::Warning;
 use serde::Serialize;
@@ -17,7 +20,7 @@ use serde::Serialize;
 use self::read::{Compared, Model, SampleCounts};
 use super::super::print;
 use super::Shown;
-use super::outside::{Call, censoring_sample};
+use super::outside::{Call, censoring_sample, note_on_causes};
 use super::publish::CensoringSample;
 use crate::CliError;
 use crate::args::Evaluate;
@@ -88,11 +91,20 @@ fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize, CliError> 
 
 fn evaluate(compared: &Compared, reference: usize, call: &Call<'_>) -> Result<ModelReports, CliError> {
     compared.models.iter().try_for_each(|model| model.scored.check_units(call.settings.reading))?;
-    let models: Vec<(&str, &SurvivalCurves)> =
-        compared.models.iter().map(|model| (model.name.as_str(), &model.scored.curves)).collect();
+    let models = compared.models.iter().map(|model| (model.name.as_str(), &model.scored.curves));
     let any = compared.any()?;
-    let (subjects, outcomes) = (any.cohort.subjects(&any.rows), any.cohort.outcomes(&any.rows)?);
-    let found = evaluate_models(&models, reference, &subjects, &outcomes, &any.censoring, &any.groups, call.settings)?;
+    let Scored { cohort, rows, censoring, groups, .. } = any;
+    let (subjects, settings) = (cohort.subjects(rows), call.settings);
+    let found = if let Some(cause) = any.cause {
+        let of = |(name, curves): (_, &SurvivalCurves)| (name, IncidenceCurves::of_survival(curves.clone()));
+        let curves: Vec<(&str, IncidenceCurves)> = models.map(of).collect();
+        let models: Vec<(&str, &IncidenceCurves)> = curves.iter().map(|(name, curves)| (*name, curves)).collect();
+        let outcomes = cohort.competing_outcomes(rows, cause)?;
+        evaluate_models_of_cause(&models, reference, &subjects, (&outcomes, cause), censoring, groups, settings)?
+    } else {
+        let models: Vec<(&str, &SurvivalCurves)> = models.collect();
+        evaluate_models(&models, reference, &subjects, &cohort.outcomes(rows)?, censoring, groups, settings)?
+    };
     let undefined = found.models.first().and_then(|(_, report)| report.times_undefined.as_ref());
     match (&call.settings.times, undefined) {
         (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
@@ -143,6 +155,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
     };
     let found = compared.models.iter().zip(&reports.models).map(of_model).collect::<Result<Vec<_>, CliError>>()?;
     let mut notes = compared.notes.clone();
+    notes.extend(reports.models.first().and_then(|(_, report)| note_on_causes(report)));
     for (name, _, coverage, _) in &found {
         let sentences = coverage.sentences(call.settings.reading);
         notes.extend(sentences.into_iter().map(|sentence| format!("{name}: {sentence}")));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table};
-use fairtte_data::{AttributeConfig, DataError, Part, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
@@ -46,11 +46,6 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     if settings.sensitivity.is_some() && arguments.cause.is_some() {
         let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
-    }
-    if names.is_some() && arguments.cause.is_some() {
-        let message =
-            "one of several causes is evaluated of one model at a time, expected one --predictions".to_owned();
-        return Err(CliError::setting("--cause", message, None));
     }
     if names.is_some() && !arguments.scores.baseline.is_empty() {
         let message = "a baseline stands beside one model, expected one --predictions".to_owned();
@@ -187,9 +182,10 @@ fn with_cohort(
     };
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
+    refuse_causes_without_option(&cohort, arguments)?;
     let predictions = match arguments.cause {
         None => read_predictions(path, rising(arguments)),
-        Some(_) => read_incidence(path),
+        Some(cause) => read_incidence(path, cause),
     };
     let predictions = predictions.map_err(with_help)?;
     let (grid, repairs) = (predictions.grid.clone(), predictions.repairs);
@@ -202,8 +198,7 @@ fn with_cohort(
     }
     notes.extend(own_table::notes_on_groups(&groups));
     let all_groups = with_pairs(&groups, arguments.intersections)?;
-    let scored =
-        Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?.of_cause(arguments.cause);
+    let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?;
     let report = scored.evaluate_outside(settings)?;
     let sensitivity = Sensitivity::required(&scored, settings)?;
     let asked = baseline::named(&arguments.scores.baseline)?;
@@ -278,8 +273,19 @@ fn publish_outside(
     publish(target, &page, &About { part, run: None, input: Some(input), coverage }, outputs)
 }
 
+/// Refuses a cohort of events of several causes without `--cause`: the curves could be of any of them.
+pub(super) fn refuse_causes_without_option(cohort: &Cohort, arguments: &Evaluate) -> Result<(), CliError> {
+    let (Some(cause), None) = (cohort.cause, arguments.cause) else { return Ok(()) };
+    let message = format!("events of {} have several causes, expected the one that the curves are about", cohort.name);
+    Err(CliError::setting(
+        "--cause",
+        message,
+        Some(&format!("--cause {cause} is the one that the cohort was made for")),
+    ))
+}
+
 /// What an event of another cause is taken for.
-fn note_on_causes(report: &EvaluationReport) -> Option<String> {
+pub(super) fn note_on_causes(report: &EvaluationReport) -> Option<String> {
     let cause = report.cause?.cause;
     Some(format!(
         "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: whoever \
@@ -288,7 +294,7 @@ fn note_on_causes(report: &EvaluationReport) -> Option<String> {
 }
 
 /// The cause that is evaluated, of how many.
-fn fact_of_cause(report: &EvaluationReport) -> Option<(String, String)> {
+pub(super) fn fact_of_cause(report: &EvaluationReport) -> Option<(String, String)> {
     let EvaluatedCause { cause, n_causes, n_competing } = report.cause?;
     let others = match n_competing {
         0 => "no event of another cause".to_owned(),

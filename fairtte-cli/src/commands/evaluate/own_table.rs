@@ -145,6 +145,7 @@ mod tests {
             samples: Vec::new(),
             attributes: Vec::new(),
             provenance: None,
+            cause: None,
         };
         assert!(name_unit(&mut cohort, &own("years")).is_ok());
         let message = name_unit(&mut cohort, &own("days")).map_err(|error| error.to_string());

@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::predictions::{CurveRepairs, PredictionTable, Rising, match_predictions};
-use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
+use fairtte_data::predictions::{CurveRepairs, PredictionTable, match_predictions};
+use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::evaluation::unit_factor;
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId, SurvivalCurves};
 use ndarray::Axis;
 use serde::Deserialize;
 
-use super::outside::{Call, about_censoring, grid_fact};
+use super::outside::{Call, about_censoring, fact_of_cause, grid_fact, note_on_causes};
 use super::own_table::notes_on_groups;
 use super::publish::{About, CensoringSample, Input, Target, show, write};
 use super::{Outputs, baseline, dry_run, external, facts_of_labels, flow_rows, settings, with_intersections};
@@ -24,7 +24,7 @@ use crate::args::{CensoringOf, Evaluate};
 use crate::plural::counted;
 use crate::report::{FlowRow, Page};
 use crate::run_folder::{OpenRun, RunFolder, read_json};
-use crate::scored::Scored;
+use crate::scored::{Scored, read_curves};
 use crate::sensitivity::Sensitivity;
 
 /// Version of `predict.json` that is read.
@@ -103,8 +103,9 @@ impl TrainedOn {
         Ok(Self { cohort, groups, split })
     }
 
+    /// Who is censored in a part: an event of any cause is one.
     pub(super) fn outcomes(&self, part: Part) -> Result<Outcomes, CliError> {
-        Ok(self.cohort.outcomes(self.split.rows(part))?)
+        Ok(self.cohort.outcomes_of_any_cause(self.split.rows(part))?)
     }
 }
 
@@ -138,6 +139,11 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
         refuse_what_is_not_compared(arguments)?;
     }
     let mut predicted = Predicted::read(path)?;
+    if arguments.external.internal.is_some() && predicted.cohort.cause.is_some() {
+        let message =
+            "two cohorts are compared by events of one kind, expected no --internal for one of several causes";
+        return Err(CliError::setting("--internal", message.to_owned(), None));
+    }
     let internal = arguments.external.internal.as_ref();
     let internal = internal.map(|run| external::Internal::read(run, &mut predicted)).transpose()?;
     let of_run = match &internal {
@@ -207,12 +213,17 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     let sensitivity = Sensitivity::required(&scored, call.settings)?;
     let cohorts = (&predicted.cohort, predicted.groups.as_slice());
     let of_run = trained_on.as_ref().map(|run| (&run.cohort, run.groups.as_slice(), run.split.rows(Part::Train)));
-    let baseline = baseline::of_cohorts(&arguments.scores.baseline, cohorts, of_run, &scored, call.settings)?;
+    let baseline = match predicted.cohort.cause {
+        Some(_) if arguments.scores.baseline.is_empty() => None,
+        _ => baseline::of_cohorts(&arguments.scores.baseline, cohorts, of_run, &scored, call.settings)?,
+    };
+    notes.extend(note_on_causes(&report));
     notes.extend(notes_on_groups(&predicted.groups));
     let coverage = scored.coverage(call.settings.reading)?;
     notes.extend(coverage.sentences(call.settings.reading));
     let input = Predicted::input(&source, notes);
     let mut facts = predicted.facts();
+    facts.extend(fact_of_cause(&report));
     facts.push(("censoring curve fitted on".to_owned(), source.fact()));
     facts.extend(facts_of_labels(&predicted.cohort));
     let warnings = Scored::with_censoring(&report, scored.with_warning(Vec::new(), "evaluated sample"));
@@ -269,7 +280,7 @@ impl Predicted {
             let unit = run.time_unit.as_deref().unwrap_or(&cohort.time_unit);
             require_same_unit(&cohort, unit, &format!("the curves of {}", run.path.display()))?;
         }
-        let (predictions, left_out) = of_cohort(read_predictions(&folder.predictions(), Rising::Refuse)?, &cohort);
+        let (predictions, left_out) = of_cohort(read_curves(&folder.predictions(), &cohort)?, &cohort);
         let mut notes = record.notes.clone();
         if record.n_predicted > cohort.n() || left_out > 0 {
             let without = left_out.max(record.n_predicted.saturating_sub(cohort.n()));
@@ -329,7 +340,7 @@ impl Predicted {
                 Err(CliError::setting("--censoring", message, None))
             }
             (Some(CensoringOf::Own), _) | (None, None) => {
-                let outcomes = self.cohort.outcomes(&self.cohort.all_rows())?;
+                let outcomes = self.cohort.outcomes_of_any_cause(&self.cohort.all_rows())?;
                 Ok(CensoringSource { of: CensoringOf::Own, outcomes, words: "the other data" })
             }
         }
@@ -341,7 +352,7 @@ impl Predicted {
         let order = match_predictions(&self.cohort, &rows, &self.predictions.samples)?;
         let survival = self.predictions.survival.select(Axis(0), &order);
         Ok(Scored {
-            cause: None,
+            cause: self.cohort.cause,
             rows,
             groups: self.groups.clone(),
             curves: SurvivalCurves::new(self.predictions.grid.clone(), survival)?,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::predictions::{PredictionTable, Rising, write_predictions};
-use fairtte_data::{Cohort, FittedAttributes, Part, Split, read_cohort, read_predictions};
+use fairtte_data::predictions::{PredictionTable, write_incidence, write_predictions};
+use fairtte_data::{Cohort, FittedAttributes, Part, Sample, Split, read_cohort};
 
 use super::publish::{Kind, Predicted, RunEntry, check_horizons};
 use super::{PREDICTIONS, planned, show};
@@ -16,6 +16,7 @@ use crate::pooled::{self, FoldRows, common_times};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::OpenRun;
+use crate::scored::read_curves;
 
 /// The test part of one run.
 struct Fold {
@@ -33,7 +34,7 @@ impl Fold {
         let rules = folder.model_record()?.attributes;
         let (cohort, _) = read_cohort(&folder.cohort())?;
         let rows = Split::read_csv(&folder.split(), &cohort)?.rows(Part::Test).to_vec();
-        let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
+        let predictions = read_curves(&folder.predictions(), &cohort)?;
         Ok(Self { run, cohort, rules, rows, predictions })
     }
 
@@ -71,7 +72,11 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     for note in &notes {
         say(format!("note: {note}"));
     }
-    write_predictions(&arguments.output.join(PREDICTIONS), &table.samples, &grid, table.survival.view())?;
+    let path = arguments.output.join(PREDICTIONS);
+    match cohort.cause {
+        Some(cause) => write_incidence(&path, &table.samples, &grid, (1.0 - table.survival).view(), cause)?,
+        None => write_predictions(&path, &table.samples, &grid, table.survival.view())?,
+    }
     let kept = select(cohort, &predicted);
     let fitted = FittedAttributes::apply(&folds[0].rules, &kept, &[])?;
     let entry = |(path, fold): (&std::path::PathBuf, &Fold)| RunEntry {
@@ -95,6 +100,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         cohort: &kept,
         exclusions: &exclusions,
         groups: &fitted,
+        cause: cohort.cause,
         grid: &grid,
         reading: folds[0].run.evaluation.reading,
         horizons: &arguments.horizon,
@@ -112,6 +118,7 @@ fn select(cohort: &Cohort, rows: &[usize]) -> Cohort {
         samples: rows.iter().map(|row| cohort.samples[*row].clone()).collect(),
         attributes: cohort.attributes.iter().map(|attribute| attribute.select(rows)).collect(),
         provenance: cohort.provenance.clone(),
+        cause: cohort.cause,
     }
 }
 
@@ -119,7 +126,8 @@ fn select(cohort: &Cohort, rows: &[usize]) -> Cohort {
 fn require_same_cohort(arguments: &Predict, folds: &[Fold]) -> Result<(), CliError> {
     let outcomes = |fold: &Fold| {
         let samples = fold.cohort.samples.iter();
-        samples.map(|sample| (sample.sample_id.clone(), sample.time.to_bits(), sample.event)).collect::<Vec<_>>()
+        let of = |sample: &Sample| (sample.sample_id.clone(), sample.time.to_bits(), sample.event, sample.competing);
+        (fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
     };
     let first = outcomes(&folds[0]);
     match folds.iter().position(|fold| outcomes(fold) != first || fold.cohort.time_unit != folds[0].cohort.time_unit) {

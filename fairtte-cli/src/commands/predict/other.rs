@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::adapters::{GenericConfig, TabularConfig};
-use fairtte_data::cohort::{Exclusions, FittedAttribute, RenamedLevel};
+use fairtte_data::cohort::{Exclusions, FittedAttribute, OutcomeConfig, RenamedLevel};
 use fairtte_data::table::Table;
 use fairtte_data::{AttributeConfig, Cohort, DataConfig, FittedAttributes, build_cohort};
 use serde::Serialize;
@@ -58,7 +58,11 @@ impl OtherData {
         if let Some(terms) = adapter.data_use() {
             say(format!("data use: {terms}"));
         }
-        let read = if has_outcomes { adapter.read()? } else { adapter.read_without_outcomes()? };
+        let read = match outcome_of(&file, run)?.filter(|_| has_outcomes) {
+            Some(outcome) => adapter.read_causes(outcome)?,
+            None if has_outcomes => adapter.read()?,
+            None => adapter.read_without_outcomes()?,
+        };
         let known = read.manifest.attribute_names();
         let (present, absent): (Vec<_>, Vec<_>) =
             attributes.iter().partition(|attribute| known.contains(&attribute.name.as_str()));
@@ -106,6 +110,22 @@ pub(crate) fn notes_on_groups(groups: &FittedAttributes) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Which number of an event is what in the other data: what their run file says, otherwise as for the run.
+///
+/// # Errors
+/// [`CliError::Config`] if the other run file is about another cause.
+fn outcome_of<'a>(file: &'a RunFile, run: &'a RunFile) -> Result<Option<&'a OutcomeConfig>, CliError> {
+    let (own, of_run) = (file.outcome.as_ref(), run.outcome.as_ref());
+    let cause = |outcome: &OutcomeConfig| outcome.cause;
+    if let Some(own) = own.filter(|own| Some(own.cause) != of_run.map(cause)) {
+        let predicts = of_run.map_or_else(|| "one kind of event".to_owned(), |run| format!("cause {}", run.cause));
+        let message =
+            format!("[outcome] of the data is about cause {}, the run \"{}\" predicts {predicts}", own.cause, run.name);
+        return Err(CliError::setting("outcome.cause", message, None));
+    }
+    Ok(own.or(of_run))
 }
 
 fn beside(output: &Path) -> PathBuf {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::{CohortSummary, Exclusions, RenamedLevel};
-use fairtte_data::predictions::{Rising, read_predictions};
+use fairtte_data::predictions::{Rising, read_incidence, read_predictions};
 use fairtte_data::table::{ColumnValues, write_csv};
 use fairtte_data::{Cohort, FittedAttributes, write_cohort};
 use fairtte_metrics::{Reading, SurvivalCurves};
@@ -90,6 +90,8 @@ pub(super) struct Predicted<'a> {
     pub(super) cohort: &'a Cohort,
     pub(super) exclusions: &'a Exclusions,
     pub(super) groups: &'a FittedAttributes,
+    /// The cause whose incidence the curves are; `None` of survival.
+    pub(super) cause: Option<u32>,
     pub(super) grid: &'a [f64],
     pub(super) reading: Reading,
     pub(super) horizons: &'a [f64],
@@ -115,6 +117,9 @@ pub(super) struct Published {
     /// Samples with an outcome: all, or none.
     n_labelled: usize,
     n_events: usize,
+    /// The cause whose cumulative incidence the curves are; absent of survival.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incidence_of_cause: Option<u32>,
     time_unit: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     time_factor: Option<f64>,
@@ -170,9 +175,13 @@ impl Predicted<'_> {
         Ok(published)
     }
 
-    /// Predicted risk of every sample, 1 - S at each horizon, for people who open a table.
+    /// Predicted risk of every sample, 1 - S or the incidence of the cause at each horizon, for people who open a table.
     fn write_risk(&self, output: &Path) -> Result<(), CliError> {
-        let table = read_predictions(&output.join(PREDICTIONS), Rising::Refuse)?;
+        let path = output.join(PREDICTIONS);
+        let table = match self.cause {
+            Some(cause) => read_incidence(&path, cause)?,
+            None => read_predictions(&path, Rising::Refuse)?,
+        };
         let curves = SurvivalCurves::new(table.grid, table.survival)?;
         let samples = &self.cohort.samples;
         let unit = if self.cohort.has_time_unit() { format!("_{}", self.cohort.time_unit) } else { String::new() };
@@ -203,6 +212,7 @@ impl Predicted<'_> {
             n_predicted: cohort.n(),
             n_labelled: if self.has_outcomes { cohort.n() } else { 0 },
             n_events: cohort.n_events(),
+            incidence_of_cause: self.cause,
             time_unit: cohort.time_unit.clone(),
             time_factor: self.time_factor,
             levels: self.levels.to_vec(),

@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fairtte_classical::{Estimator, SurvivalModel as _};
+use fairtte_data::predictions::write_incidence;
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
+use fairtte_metrics::competing::IncidenceCurves;
 use fairtte_survival::{CutPoints, PredictionGrid};
+use ndarray::Array2;
 
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection};
 use super::{kept_model, scoring_of};
 use crate::plural::counted;
 use crate::prepare::{Inputs, Prepared};
 use crate::progress::say;
-use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, write_json, write_text};
+use crate::run_file::RunFile;
+use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
 /// The only epoch of an estimator.
@@ -37,7 +41,6 @@ pub(super) fn fit_estimator(
     };
     let names = design::chosen(encodings, estimator.columns());
     let train = prepared.split.rows(Part::Train);
-    let outcomes = prepared.training_cohort().outcomes(train)?;
     let (n, p) = (counted(train.len(), "sample"), counted(names.len(), "column"));
     say(format!("fitting {} to {n} with {p}", estimator.name()));
     let started = Instant::now();
@@ -45,46 +48,33 @@ pub(super) fn fit_estimator(
     let of_estimator = |error| CliError::of_estimator(&estimator, error);
     let (covariates, subjects) =
         (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
-    let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects).map_err(of_estimator)?;
+    let cohort = prepared.training_cohort();
+    let fitted = match cohort.cause {
+        Some(cause) => {
+            let outcomes = cohort.competing_outcomes(train, cause)?;
+            estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects)
+        }
+        None => estimator.fit_named(&covariates, &cohort.outcomes(train)?, &names, &subjects),
+    };
+    let fitted = fitted.map_err(of_estimator)?;
     say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
     let rows = predicted_rows(prepared);
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
-    write_predictions(
-        &folder.predictions(),
-        &prepared.cohort.sample_ids(&rows),
-        grid.times(),
-        curves.survival().view(),
-    )?;
+    let (path, samples) = (folder.predictions(), prepared.cohort.sample_ids(&rows));
+    match prepared.cohort.cause {
+        Some(cause) => {
+            let incidence = IncidenceCurves::of_survival(curves.clone()).incidence();
+            write_incidence(&path, &samples, grid.times(), incidence.view(), cause)?;
+        }
+        None => write_predictions(&path, &samples, grid.times(), curves.survival().view())?,
+    }
 
-    // The choice of the only epoch by every rule, with its values in the validation part, as of a training.
-    let device = device::open(&run.device)?;
-    let (loader, _) = prepared.loader(run, prepared.membership())?;
-    // Curves are scored as they are: the head only says how outputs of a network become curves.
-    let head = run.head.build()?;
-    let levels = prepared.training_groups.as_ref().map_or(&[][..], |groups| groups.levels());
-    let scoring = scoring_of(run, prepared, grid.clone(), cut_points)?;
-    let kept_for = prepared.kept_for(run)?;
-    let data = TrainingData {
-        loader: &loader,
-        train,
-        validation: prepared.split.rows(Part::Validation),
-        levels,
-        kept_for: &kept_for,
-        outputs: Outputs { head: head.as_ref(), cut_points },
-        scoring: &scoring,
-        seed: run.training_seed(),
-        device: &device,
-    };
-    let validation = score_validation(&data, &of_validation(prepared, data.validation, curves.survival())?)?;
     let weights = format!("the fit of {}", estimator.name());
-    let file = folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let rules = choices(&[&validation])?.into_keys().map(|rule| {
-        let (value, gap) = (rule.value(&validation), rule.gap(&validation));
-        (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.clone(), value, gap, file: file.clone() })
-    });
-    let rules: BTreeMap<String, ChosenEpoch> = rules.collect();
-
+    let rules = match prepared.cohort.cause {
+        Some(_) => unscored_choice(run, folder, &weights),
+        None => choice_of_epoch(open, prepared, (cut_points, &grid), curves.survival(), &weights)?,
+    };
     let mut model = ModelWriter::new(folder)?;
     model.add_estimator(&fitted, EPOCH, &weights)?;
     let names_of_rules: Vec<String> = rules.keys().cloned().collect();
@@ -95,4 +85,52 @@ pub(super) fn fit_estimator(
     write_text(&folder.steps(), "")?;
     folder.write_warnings(&[])?;
     write_json(&folder.selection(), &selection(run, EPOCH, weights, rules, methods))
+}
+
+/// Name of the file of the curves.
+fn file_of_curves(folder: &RunFolder) -> String {
+    folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The only epoch, without values: the rules of a training read metrics of one kind of event.
+fn unscored_choice(run: &RunFile, folder: &RunFolder, weights: &str) -> BTreeMap<String, ChosenEpoch> {
+    let (weights, file) = (weights.to_owned(), file_of_curves(folder));
+    let only = ChosenEpoch { epoch: EPOCH, weights, value: None, gap: None, file };
+    BTreeMap::from([(run.training.monitor.name().to_owned(), only)])
+}
+
+/// The choice of the only epoch by every rule, with its values in the validation part, as of a training.
+fn choice_of_epoch(
+    open: &OpenRun,
+    prepared: &Prepared,
+    (cut_points, grid): (&CutPoints, &PredictionGrid),
+    survival: &Array2<f64>,
+    weights: &str,
+) -> Result<BTreeMap<String, ChosenEpoch>, CliError> {
+    let OpenRun { file: run, folder } = open;
+    let device = device::open(&run.device)?;
+    let (loader, _) = prepared.loader(run, prepared.membership())?;
+    // Curves are scored as they are: the head only says how outputs of a network become curves.
+    let head = run.head.build()?;
+    let levels = prepared.training_groups.as_ref().map_or(&[][..], |groups| groups.levels());
+    let scoring = scoring_of(run, prepared, grid.clone(), cut_points)?;
+    let kept_for = prepared.kept_for(run)?;
+    let data = TrainingData {
+        loader: &loader,
+        train: prepared.split.rows(Part::Train),
+        validation: prepared.split.rows(Part::Validation),
+        levels,
+        kept_for: &kept_for,
+        outputs: Outputs { head: head.as_ref(), cut_points },
+        scoring: &scoring,
+        seed: run.training_seed(),
+        device: &device,
+    };
+    let validation = score_validation(&data, &of_validation(prepared, data.validation, survival)?)?;
+    let file = file_of_curves(folder);
+    let rules = choices(&[&validation])?.into_keys().map(|rule| {
+        let (value, gap) = (rule.value(&validation), rule.gap(&validation));
+        (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.to_owned(), value, gap, file: file.clone() })
+    });
+    Ok(rules.collect())
 }

@@ -32,7 +32,7 @@ impl Table<'_> {
         let Some((_, report)) = self.reports.models.first() else { return };
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         let names: Vec<&str> = self.reports.models.iter().map(|(name, _)| name.as_str()).collect();
-        self.wrapped("", &format!("{samples} of {subjects}, {}", count(report.n_events, "event")));
+        self.wrapped("", &format!("{samples} of {subjects}, {}", rows::events(report)));
         self.wrapped("", &format!("models: {}; differences are from {}", names.join(", "), self.reports.reference));
         self.wrapped("", &format!("curves read: {}", report.reading));
         self.wrapped("", &format!("intervals: {}", rows::bootstrap(&report.settings)));

@@ -33,6 +33,7 @@ pub(super) fn outcome(config: AdniConfig) -> Result<Vec<Row>, DataError> {
         let name = manifest.rows[index].display_id();
         Ok(match rule.label(&manifest, index)? {
             Label::Kept { time, event } => (name, true, String::new(), time.to_string(), u8::from(event).to_string()),
+            Label::Competing { .. } => unreachable!("one kind of event"),
             Label::Excluded { reason, .. } => (name, false, reason.code().to_owned(), String::new(), String::new()),
         })
     };

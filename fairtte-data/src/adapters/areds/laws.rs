@@ -72,6 +72,7 @@ fn labels(config: &AredsConfig, grades: &[GradeRow], pictures: &[Picture]) -> Ve
     };
     let label = |index| match rule.label(&manifest, index).unwrap() {
         Label::Kept { time, event } => Ok((time, event)),
+        Label::Competing { .. } => unreachable!("one kind of event"),
         Label::Excluded { reason, .. } => Err(reason.code()),
     };
     (0..listed.len()).map(label).collect()

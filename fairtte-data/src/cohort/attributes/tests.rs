@@ -22,6 +22,7 @@ fn cohort(values: &[&str]) -> Cohort {
         samples: (0..values.len()).map(sample).collect(),
         attributes: vec![AttributeColumn::new("trait", values.iter().map(value).collect())],
         provenance: None,
+        cause: None,
     }
 }
 

@@ -14,8 +14,8 @@
 //! Sources: Benichou & Gail (1990), doi:10.2307/2532098; Cheng, Fine & Wei (1998), doi:10.2307/2534008. Golden values: Cox
 //! models of lifelines 0.30.3 per cause, combined by the formula in `NumPy` (`tests/golden/cause_specific.json`).
 
-use fairtte_metrics::SurvivalCurves;
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
+use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,18 @@ impl<M: SurvivalModel> CauseSpecific<M> {
         covariates: &Array2<f64>,
         outcomes: &CompetingOutcomes,
     ) -> Result<Self, ClassicalError> {
-        let of_cause = |cause| estimator.fit(covariates, &outcomes.of_cause(cause)?);
+        Self::fit_each(outcomes, |_, of_cause| estimator.fit(covariates, of_cause))
+    }
+
+    /// Fits with `fit` a model to every cause, given with its outcomes.
+    ///
+    /// # Errors
+    /// Those of `fit`.
+    pub(super) fn fit_each(
+        outcomes: &CompetingOutcomes,
+        fit: impl Fn(u32, &Outcomes) -> Result<M, ClassicalError>,
+    ) -> Result<Self, ClassicalError> {
+        let of_cause = |cause| fit(cause, &outcomes.of_cause(cause)?);
         let models = (1..=outcomes.n_causes()).map(of_cause).collect::<Result<_, _>>()?;
         let events = outcomes.time().iter().zip(outcomes.cause()).filter(|(_, cause)| **cause > 0);
         let mut event_times: Vec<f64> = events.map(|(time, _)| *time).collect();
@@ -95,6 +106,11 @@ impl<M: SurvivalModel> CauseSpecific<M> {
     pub fn event_free_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
         let (_, free) = self.curves(covariates, grid, 0)?;
         Ok(SurvivalCurves::new(grid.to_vec(), free)?)
+    }
+
+    /// The last event time of any cause; 0 without an event.
+    pub(super) fn last_time(&self) -> f64 {
+        self.event_times.last().copied().unwrap_or(0.0)
     }
 
     fn place(&self, cause: u32) -> Result<usize, ClassicalError> {

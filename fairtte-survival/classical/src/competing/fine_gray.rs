@@ -18,12 +18,13 @@
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
+use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::subdistribution::Samples;
-use crate::ClassicalError;
 use crate::estimator::{Column, check_covariates, check_samples};
+use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
 /// Newton's method ends with the step whose squared length in standard errors is below this.
 const TOLERANCE: f64 = 1e-14;
@@ -38,30 +39,45 @@ const ROUNDING: f64 = 1e-12;
 
 /// Settings of the regression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FineGraySettings {
-    /// The cause whose incidence is modelled, from 1 on. Default 1.
+    /// The cause whose incidence is modelled, from 1 on; in no file, because it belongs to the outcomes. Default 1.
+    #[serde(skip, default = "first_cause")]
     pub cause: u32,
     /// Steps of Newton's method after which the fit is given up, at least 1. Default 60.
     pub most_steps: usize,
 }
 
+fn first_cause() -> u32 {
+    1
+}
+
 impl Default for FineGraySettings {
     fn default() -> Self {
-        Self { cause: 1, most_steps: 60 }
+        Self { cause: first_cause(), most_steps: 60 }
     }
 }
 
 /// The effect of one covariate on the log hazard of the subdistribution.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FineGrayCoefficient {
+    /// Name of the covariate, for a level `column=level`; the number of a column without a name.
+    pub name: String,
     /// Logarithm of the ratio of subdistribution hazards per unit of the covariate.
     pub value: f64,
     /// Its standard error by the sandwich of the paper.
     pub standard_error: f64,
     /// Mean of the covariate in the samples of the fit.
     pub mean: f64,
+}
+
+impl FineGrayCoefficient {
+    /// Ratio of subdistribution hazards with the ends of its Wald interval; `None` for a level outside (0, 1).
+    pub fn hazard_ratio(&self, level: f64) -> Option<(f64, f64, f64)> {
+        Estimate { value: self.value, standard_error: Some(self.standard_error) }.ratio(level)
+    }
 }
 
 /// A fitted regression.
@@ -127,6 +143,29 @@ impl FineGraySettings {
     /// [`ClassicalError::Constant`], [`ClassicalError::Collinear`] or [`ClassicalError::Separates`] for covariates without an
     /// estimate.
     pub fn fit(&self, covariates: &Array2<f64>, outcomes: &CompetingOutcomes) -> Result<FineGrayModel, ClassicalError> {
+        let names: Vec<String> = (0..covariates.ncols()).map(|place| place.to_string()).collect();
+        self.fit_columns(covariates, outcomes, &names)
+    }
+
+    /// As [`fit`](Self::fit), of covariates with `names` `[p]`, which coefficients and errors use.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn fit_named(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        names: &[String],
+    ) -> Result<FineGrayModel, ClassicalError> {
+        self.fit_columns(covariates, outcomes, names).map_err(|error| error.with_names(names))
+    }
+
+    fn fit_columns(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        names: &[String],
+    ) -> Result<FineGrayModel, ClassicalError> {
         self.check()?;
         let of_cause = outcomes.of_cause(self.cause)?;
         check_samples(covariates, &of_cause)?;
@@ -148,6 +187,7 @@ impl FineGraySettings {
         let errors = sandwich(last.information, &samples.score_products(&found))?;
         let (times, cumulative_hazard) = samples.cumulative_hazard(&found);
         let coefficient = |place: usize| FineGrayCoefficient {
+            name: names.get(place).cloned().unwrap_or_else(|| place.to_string()),
             value: found[place] / deviation[place],
             standard_error: errors[place] / deviation[place],
             mean: mean[place],
@@ -199,6 +239,44 @@ impl FineGraySettings {
         }
         Err(separates(largest(&coefficients)))
     }
+}
+
+/// With one kind of event, as the regression with one cause: Cox's with Breslow's ties.
+impl SurvivalEstimator for FineGraySettings {
+    type Model = FineGrayModel;
+
+    fn check(&self) -> Result<(), ClassicalError> {
+        Self::check(self)
+    }
+
+    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<FineGrayModel, ClassicalError> {
+        let one = Self { cause: first_cause(), ..self.clone() };
+        Self::fit(&one, covariates, &of_one_kind(outcomes)?)
+    }
+}
+
+/// Curves are 1 - F, the probability of not having had the cause; the risk is the linear predictor.
+impl SurvivalModel for FineGrayModel {
+    fn n_covariates(&self) -> usize {
+        self.coefficients.len()
+    }
+
+    fn survival_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
+        Ok(self.incidence_curves(covariates, grid)?.without().clone())
+    }
+
+    fn risk(&self, covariates: &Array2<f64>) -> Result<Vec<f64>, ClassicalError> {
+        self.linear_predictor(covariates)
+    }
+}
+
+/// Events of one kind as those of cause 1.
+///
+/// # Errors
+/// Those of [`CompetingOutcomes::with_causes`].
+pub(super) fn of_one_kind(outcomes: &Outcomes) -> Result<CompetingOutcomes, ClassicalError> {
+    let cause = outcomes.event().iter().map(|event| u32::from(*event)).collect();
+    Ok(CompetingOutcomes::with_causes(outcomes.time().to_vec(), cause, first_cause())?)
 }
 
 impl FineGrayModel {

@@ -69,7 +69,7 @@ fn coefficients_and_standard_errors_print_as_those_of_r_crr() {
         assert!(prints_as(found.standard_error, error), "{} {error}", found.standard_error);
     }
     let first = covariates.select(ndarray::Axis(1), &[0]);
-    let alone = FineGraySettings::default().fit(&first, &outcomes).unwrap().coefficients[0];
+    let alone = FineGraySettings::default().fit(&first, &outcomes).unwrap().coefficients[0].clone();
     assert!(prints_as(alone.value, crr.first_alone[0]) && prints_as(alone.standard_error, crr.first_alone[1]));
 }
 
@@ -167,7 +167,7 @@ fn the_coefficient_and_its_error_are_right_where_the_truth_is_known() {
     let fits: Vec<FineGrayCoefficient> = (0..n_runs)
         .map(|seed| {
             let (covariates, outcomes) = simulated(300, b, 3.0, seed);
-            FineGraySettings::default().fit(&covariates, &outcomes).unwrap().coefficients[0]
+            FineGraySettings::default().fit(&covariates, &outcomes).unwrap().coefficients[0].clone()
         })
         .collect();
     let mean = fits.iter().map(|fit| fit.value).sum::<f64>() / n_runs as f64;

@@ -155,6 +155,7 @@ fn the_schema_accepts_and_refuses_what_the_program_does() {
     let file = folder.path().join("run.toml").display().to_string();
     let simulated = "[data.simulated]\n";
     let age = "[[attribute]]\nname = \"age\"\n";
+    let tabular = "[data.tabular]\ntable = \"a.csv\"\nnumeric = [\"x\"]\n";
     let shifted = "[[attribute]]\nname = \"sex\"\n[shift]\nattribute = \"sex\"\nblur = 2\n";
     let valid = [
         simulated.to_owned(),
@@ -174,6 +175,8 @@ fn the_schema_accepts_and_refuses_what_the_program_does() {
         "[data.mimic-cxr]\nroot = \"/data\"\nafter_discharge = \"censored_only\"".to_owned(),
         format!("{simulated}[strategy.sam]\nadaptive = true"),
         format!("{simulated}[model]\ndropout = 0"),
+        format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = 2\ncompeting = [1, 3]"),
+        format!("{tabular}[outcome]\ncause = 1\ncompeting = [2]\ncensored = [9]\n[estimator.cause-specific]\nties = \"breslow\""),
     ];
     let invalid = [
         String::new(),
@@ -182,6 +185,10 @@ fn the_schema_accepts_and_refuses_what_the_program_does() {
         "[data.simulated]\n[data.areds]\nroot = \"/data\"".to_owned(),
         format!("sead = 1\n{simulated}"),
         format!("seed = -1\n{simulated}"),
+        format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = 1"),
+        format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = -1\ncompeting = [2]"),
+        format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = 1\ncompeting = [2]\nother = [3]"),
+        format!("{tabular}[outcome]\ncause = 1\ncompeting = [2]\n[estimator.fine-gray]\ncause = 1"),
         format!("seed = 1.5\n{simulated}"),
         format!("{simulated}subjects = 3"),
         format!("{simulated}[data.simulated.bias]\nmi = 1"),

@@ -91,6 +91,7 @@ fn is_train(row: usize) -> bool {
         samples: (0..40).map(sample).collect(),
         attributes: Vec::new(),
         provenance: None,
+        cause: None,
     };
     split_by_subject(&cohort, &SplitConfig::default(), 1).unwrap().rows(Part::Train).contains(&row)
 }

@@ -3,16 +3,18 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
-    CurveRepairs, PredictionTable, ReadOptions, ScoredTable, read_outcomes, read_scored_table,
+    CurveRepairs, PredictionTable, ReadOptions, ScoredTable, read_incidence, read_outcomes, read_scored_table,
 };
-use fairtte_data::{AttributeConfig, Part, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Part, Sample, Split, read_cohort, read_predictions};
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};
 use serde::Serialize;
 
 use super::super::facts_of_parts;
 use super::super::outside::{
-    Call, about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table, rising, with_help, with_pairs,
+    Call, about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table, refuse_causes_without_option,
+    rising, with_help, with_pairs,
 };
 use super::super::own_table;
 use super::super::publish::CensoringSample;
@@ -120,12 +122,19 @@ pub(super) fn with_cohort(
     cohort_file: &Path,
     call: &Call<'_>,
 ) -> Result<Compared, CliError> {
-    let (mut cohort, groups) = read_cohort(cohort_file)?;
+    let (mut cohort, groups) = match arguments.cause {
+        None => read_cohort(cohort_file)?,
+        Some(cause) => read_cohort_of_cause(cohort_file, cause)?,
+    };
+    refuse_causes_without_option(&cohort, arguments)?;
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     let part = split.as_ref().map(|split| split.rows(call.outputs.part).to_vec());
     let mut rows = part.unwrap_or_else(|| cohort.all_rows());
-    let read = |path: &PathBuf| read_predictions(path, rising(arguments)).map_err(with_help);
+    let read = |path: &PathBuf| match arguments.cause {
+        None => read_predictions(path, rising(arguments)).map_err(with_help),
+        Some(cause) => read_incidence(path, cause).map_err(with_help),
+    };
     let tables = arguments.predictions.iter().map(read).collect::<Result<Vec<PredictionTable>, _>>()?;
     let id = |row: &usize| &cohort.samples[*row].sample_id;
     let predicted: Vec<HashSet<&SampleId>> = tables.iter().map(|table| table.samples.iter().collect()).collect();
@@ -158,7 +167,10 @@ pub(super) fn with_cohort(
         samples,
         has_parts: split.is_some(),
         has_subjects: true,
-        censoring: about_censoring(&cohort.outcomes(&fitted_on)?, if split.is_some() { "train" } else { "evaluated" }),
+        censoring: about_censoring(
+            &cohort.outcomes_of_any_cause(&fitted_on)?,
+            if split.is_some() { "train" } else { "evaluated" },
+        ),
         notes,
         facts,
     })
@@ -167,7 +179,8 @@ pub(super) fn with_cohort(
 /// Tables that each have curves, outcomes and attributes.
 pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[AttributeConfig]) -> Result<Compared, CliError> {
     let own = &arguments.own;
-    let options = own_table::options(own, rising(arguments))?;
+    let mut options = own_table::options(own, rising(arguments))?;
+    options.columns.cause = arguments.cause;
     let tables = read_tables(arguments, configs, &options)?;
     let known: Vec<&SampleId> = {
         let mut seen = HashSet::new();
@@ -186,7 +199,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let mut cohort = selected[0].cohort.clone();
     own_table::name_unit(&mut cohort, own)?;
     let fitted = selected[0].fit_attributes(configs).map_err(with_help)?;
-    let evaluated = cohort.outcomes(&cohort.all_rows())?;
+    let evaluated = cohort.outcomes_of_any_cause(&cohort.all_rows())?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
@@ -210,7 +223,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     for ((name, path), table) in names.iter().zip(&arguments.predictions).zip(selected) {
         facts.extend(facts_of_file(name, path, &table.grid));
         let scored = Scored {
-            cause: None,
+            cause: cohort.cause,
             rows: cohort.all_rows(),
             groups: groups.clone(),
             curves: SurvivalCurves::new(table.grid, table.survival)?,
@@ -254,6 +267,7 @@ fn rows_of(table: &ScoredTable, samples: &[&SampleId]) -> Vec<usize> {
 fn require_agreement(tables: &[ScoredTable]) -> Result<(), CliError> {
     let Some((first, others)) = tables.split_first() else { return Ok(()) };
     let first_file = first.cohort.source.display();
+    let cause = first.cohort.cause.unwrap_or(1);
     for other in others {
         let differs = |problem: String| Err(CliError::RunFolder { path: other.cohort.source.clone(), problem });
         if first.has_subjects != other.has_subjects {
@@ -261,8 +275,9 @@ fn require_agreement(tables: &[ScoredTable]) -> Result<(), CliError> {
             return differs(format!("there is {with} column of subjects, but {first_file} {without}"));
         }
         for (row, (own, its)) in first.cohort.samples.iter().zip(&other.cohort.samples).enumerate() {
-            let texts = |time: f64, event: bool| (time.to_string(), u8::from(event).to_string());
-            let ((time, event), (its_time, its_event)) = (texts(own.time, own.event), texts(its.time, its.event));
+            let event = |sample: &Sample| sample.competing.unwrap_or(if sample.event { cause } else { 0 }).to_string();
+            let texts = |sample: &Sample| (sample.time.to_string(), event(sample));
+            let ((time, event), (its_time, its_event)) = (texts(own), texts(its));
             let subjects = (own.subject_id.to_string(), its.subject_id.to_string());
             let mut values =
                 vec![("subject", subjects.0, subjects.1), ("time", time, its_time), ("event", event, its_event)];

@@ -244,6 +244,7 @@ fn stored(folders: &[&Path], cache: &Path) -> (ImageStore, Vec<Exclusion>) {
         samples: folders.iter().enumerate().map(sample).collect(),
         attributes: Vec::new(),
         provenance: None,
+        cause: None,
     };
     let config = ImageConfig { size: vec![3, 4, 5], ..ImageConfig::default() };
     ImageStore::open_or_build(&cohort, &config, cache, &|_, _| {}).unwrap()

@@ -542,7 +542,14 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--attributes", Changes("--attributes sex")),
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
-        ("--cause", Refused("--cause 1", "expected one --predictions")),
+        (
+            "--cause",
+            with(
+                base,
+                "--predictions table.csv --predictions other.csv",
+                "--predictions incidence.csv --predictions incidence.csv --names a,b --cause 1",
+            ),
+        ),
         ("--repair", Changes("--repair monotone")),
         (
             "--cohort",
