@@ -4,7 +4,7 @@
 //! Every file is read and refused as if it were the only one (`read.rs`). Samples that a file lacks are left out for all
 //! models, and counted.
 
-mod read;
+pub(super) mod read;
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub(super) fn run(
 }
 
 /// The place of the model that the others are compared with.
-fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize, CliError> {
+pub(super) fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize, CliError> {
     let Some(wanted) = &arguments.models.reference_model else { return Ok(0) };
     names.iter().position(|name| name == wanted).ok_or_else(|| {
         let message = format!("there is no model \"{wanted}\", expected one of {}", names.join(", "));

@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
-            samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
+            samples: format!("{samples} of {subjects}, {}", rows::events(report)),
             reference: &reports.reference,
             names: reports.models.iter().map(|(name, _)| name.as_str()).collect(),
             warnings: page.warnings,
