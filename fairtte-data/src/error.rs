@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use crate::nearest::nearest;
-use crate::predictions::{LooksLike, OtherScale};
 use crate::predictions::curve_columns::{MOST_REPAIRED, REPAIR_LIMIT};
+use crate::predictions::{LooksLike, OtherScale};
 use crate::split::{Leak, Part};
 
 /// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).

@@ -470,7 +470,7 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the probabilities of a class, with the threshold that has the highest F1 on other samples
     fairtte evaluate --task binary --predictions test.csv --validation validation.csv --attributes sex --output report.html
-  the class "event within 365 days" of a table with times: those censored before have none, and are counted
+  the class of an event within 365 days, from a table with times: those censored before have none, and are counted
     fairtte evaluate --task binary --predictions risk.csv --horizon 365 --attributes sex --output report.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores

@@ -35,8 +35,7 @@ const ALL: [Listed; 9] = [
 
 /// What a build without training knows of.
 #[cfg(not(feature = "train"))]
-const ALL: [Listed; 5] =
-    [Listed::Data, Listed::Estimators, Listed::Metrics, Listed::ClassMetrics, Listed::Monitors];
+const ALL: [Listed; 5] = [Listed::Data, Listed::Estimators, Listed::Metrics, Listed::ClassMetrics, Listed::Monitors];
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);

@@ -48,11 +48,7 @@ pub(super) struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    pub(super) fn new(
-        report: &'a EvaluationReport,
-        time_unit: &str,
-        censoring: &'a str,
-    ) -> Result<Self, ReportError> {
+    pub(super) fn new(report: &'a EvaluationReport, time_unit: &str, censoring: &'a str) -> Result<Self, ReportError> {
         let metrics = report.metrics.iter().zip(names_of_metrics(&report.metrics));
         Ok(Self {
             metrics: metrics

@@ -45,6 +45,10 @@ mod words;
 
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use classes::{
+    ClassPage, class_tables, render_class_models, render_class_page, render_class_table, tables_of_class,
+    tables_of_class_models, threshold_sentence, write_class, write_class_models,
+};
 pub(crate) use external::{
     ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
 };

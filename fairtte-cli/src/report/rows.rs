@@ -51,7 +51,11 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
     let gap = metric.gap_name.as_ref().map_or_else(|| "gap (0 = equal)".to_owned(), |name| format!("gap: {name}"));
     let mut summaries = vec![(gap, &attribute.gap, by_chance(attribute))];
     if let Some(all) = &attribute.with_all_groups {
-        summaries.push((if is_of_class(metric) { "gap with the small groups too" } else { "gap with few events too" }.to_owned(), &all.gap, None));
+        summaries.push((
+            if is_of_class(metric) { "gap with the small groups too" } else { "gap with few events too" }.to_owned(),
+            &all.gap,
+            None,
+        ));
     }
     if let Some(name) = &metric.ratio_name {
         summaries.push((format!("ratio: {name}"), &attribute.ratio, None));
@@ -174,7 +178,8 @@ pub(super) fn uses_window(metric: &MetricReport) -> bool {
 
 /// Whether random guessing has the value 0.5.
 pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
-    let ranks = ["balanced-accuracy", "c_td", "c-td", "auc", "harrell-c", "uno-c", "cause-c-td", "cause-c@", "cause-auc"];
+    let ranks =
+        ["balanced-accuracy", "c_td", "c-td", "auc", "harrell-c", "uno-c", "cause-c-td", "cause-c@", "cause-auc"];
     metric.name == "cause-c" || ranks.iter().any(|name| metric.name.starts_with(name))
 }
 

@@ -93,7 +93,9 @@ impl OtherScale {
         match self {
             Self::Percent => "divide them by 100",
             Self::Logit => "write 1 / (1 + exp(-value)) if they are logits; other scores have no probability",
-            Self::Risk => "scores without a probability have ranks only, and calibration and thresholds need probabilities",
+            Self::Risk => {
+                "scores without a probability have ranks only, and calibration and thresholds need probabilities"
+            }
         }
     }
 
@@ -127,7 +129,8 @@ pub fn read_class_table(path: &Path, attributes: &[&str], options: &ClassOptions
     let columns = &options.columns;
     let sample_column = named_or_either(&table, columns.sample.as_deref(), SAMPLE)?;
     let subject_column = named_or_either(&table, columns.subject.as_deref(), SUBJECT)?;
-    let outcome = if options.from_times { [Some(columns.time()), Some(columns.event())] } else { [Some(options.label()), None] };
+    let outcome =
+        if options.from_times { [Some(columns.time()), Some(columns.event())] } else { [Some(options.label()), None] };
     let roles = [sample_column, subject_column, Some(options.probability()), outcome[0], outcome[1]];
     let is_used = |name: &str| roles.contains(&Some(name)) || attributes.contains(&name);
     let ignored: Vec<String> = table.names().into_iter().filter(|name| !is_used(name)).map(str::to_owned).collect();
@@ -216,7 +219,10 @@ fn labelled(
             None => (cell.as_deref().and_then(parse_event), "1 (positive) or 0 (negative)"),
             Some(value) => {
                 let present = cell.as_deref().filter(|text| !MISSING.contains(text));
-                (present.map(|text| is_same(text, value)), "a value: that of a positive sample, or any other for a negative one")
+                (
+                    present.map(|text| is_same(text, value)),
+                    "a value: that of a positive sample, or any other for a negative one",
+                )
             }
         };
         let event = class.ok_or_else(|| invalid(table, row, ids, column, cell, expected))?;
@@ -351,7 +357,10 @@ mod tests {
     fn missing_columns_and_labels_of_other_values_are_named() {
         let message = usual("sample,label,prob\na,1,0.5\n").unwrap_err();
         assert_eq!(message, "column \"probability\" is not in p.csv, nearest is \"prob\"");
-        assert_eq!(usual("sample,y,probability\na,1,0.5\n").unwrap_err(), "column \"label\" is not in p.csv, nearest is \"y\"");
+        assert_eq!(
+            usual("sample,y,probability\na,1,0.5\n").unwrap_err(),
+            "column \"label\" is not in p.csv, nearest is \"y\""
+        );
         let message = usual("sample,label,probability\na,1,0.5\nb,2,0.5\n").unwrap_err();
         assert_eq!(message, "label of sample \"b\" is 2, expected 1 (positive) or 0 (negative) (p.csv, row 3)");
         let message = read("sample,label,probability\na,1,0.5\n", &["label"], &ClassOptions::default()).unwrap_err();

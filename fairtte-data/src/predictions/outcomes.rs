@@ -130,7 +130,12 @@ pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId])
 }
 
 /// Refuses a value of an event that no cell has.
-pub(super) fn refuse_unused(table: &Table, column: &str, value: &str, cells: &[Option<String>]) -> Result<(), DataError> {
+pub(super) fn refuse_unused(
+    table: &Table,
+    column: &str,
+    value: &str,
+    cells: &[Option<String>],
+) -> Result<(), DataError> {
     if cells.is_empty() || cells.iter().flatten().any(|text| is_same(text, value)) {
         return Ok(());
     }

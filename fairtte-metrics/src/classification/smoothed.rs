@@ -31,8 +31,7 @@ type Basis = [f64; MOST_COEFFICIENTS];
 /// [`MetricError::NoSamples`], [`MetricError::OneClass`]; [`MetricError::SeparatedClasses`] if the likelihood has no maximum.
 pub(crate) fn smoothed(predictions: &ClassPredictions) -> Result<Vec<f64>, MetricError> {
     let (n_positive, n_negative) = predictions.both_classes()?;
-    let x: Vec<f64> =
-        predictions.probability().iter().map(|p| logit(p.clamp(SMALLEST, 1.0 - SMALLEST))).collect();
+    let x: Vec<f64> = predictions.probability().iter().map(|p| logit(p.clamp(SMALLEST, 1.0 - SMALLEST))).collect();
     let mut sorted = x.clone();
     sorted.sort_by(f64::total_cmp);
     if sorted[sorted.len() - 1] - sorted[0] <= 0.0 {

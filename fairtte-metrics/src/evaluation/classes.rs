@@ -311,7 +311,7 @@ fn kinds() -> Vec<Kind> {
 }
 
 /// A group with few negative samples has no false positive rate worth comparing.
-const COUNTED: Counted = Counted::RarerClass;
+pub(crate) const COUNTED: Counted = Counted::RarerClass;
 
 /// The metrics of some rows, each by its own function, and what replicates are made from.
 struct ClassSlice {

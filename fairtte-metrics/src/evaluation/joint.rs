@@ -54,7 +54,16 @@ impl Evaluated<'_> {
         };
         let cells = Cells::new(groups, &[]);
         let kinds = vec![Kind::default(); N_METRICS];
-        Ok(Self { metrics: &METRICS, kinds, counted: Counted::Events, overall, attributes, cells, resampled, by_chance })
+        Ok(Self {
+            metrics: &METRICS,
+            kinds,
+            counted: Counted::Events,
+            overall,
+            attributes,
+            cells,
+            resampled,
+            by_chance,
+        })
     }
 }
 

@@ -115,7 +115,8 @@ pub fn evaluate_models(
     };
     let predictions = predictions(models, censoring, &chosen);
     let found = each_metric(&input, &predictions, &chosen.horizon, true, of_metric)?;
-    let trade_offs = found.iter().flat_map(|(reports, _)| trade_offs(&names, &reports.iter().collect::<Vec<_>>())).collect();
+    let trade_offs =
+        found.iter().flat_map(|(reports, _)| trade_offs(&names, &reports.iter().collect::<Vec<_>>())).collect();
     let mut metrics: Vec<Vec<MetricReport>> = vec![Vec::with_capacity(found.len()); models.len()];
     let mut pairs = Vec::new();
     for (reports, of_metric) in found {
@@ -141,7 +142,7 @@ pub(crate) fn check_reference(reference: usize, n_models: usize) -> Result<(), M
 /// One metric of all models against its gaps.
 pub(crate) fn trade_offs(names: &[&str], reports: &[&MetricReport]) -> Vec<TradeOff> {
     let of_attribute = |attribute: usize| {
-        let point = |(name, report): (&&str, &MetricReport)| {
+        let point = |(name, report): (&&str, &&MetricReport)| {
             let (value, gap) = (&report.overall, &report.attributes[attribute].gap);
             TradeOffPoint {
                 model: (*name).to_owned(),

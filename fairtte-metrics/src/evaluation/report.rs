@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
-use crate::evaluation::{CalibrationCurve, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary, ModelReports, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow};
+use crate::evaluation::{
+    CalibrationCurve, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary, ModelReports, NumbersAtRisk,
+    OverTime, RiskTertiles, TimeWindow,
+};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.

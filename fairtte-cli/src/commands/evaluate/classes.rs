@@ -7,12 +7,12 @@ mod publish;
 mod read;
 mod settings;
 
+use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::classification::ClassPredictions;
 use fairtte_metrics::evaluation::{
     ClassGroups, ClassModels, ClassReport, HorizonReport, MetricReport, describe_classes, evaluate_at_horizon,
     evaluate_class_models, evaluate_classes,
 };
-use fairtte_metrics::EvaluationSettings;
 
 use self::read::Tables;
 use self::settings::Settings;
@@ -62,7 +62,12 @@ impl Evaluated {
             [(name, only)] => {
                 let report = evaluate_classes(only, subjects, groups, &settings.class, &settings.evaluation)?;
                 let (pairs, trade_offs) = (Vec::new(), Vec::new());
-                ClassModels { reference: (*name).to_owned(), models: vec![((*name).to_owned(), report)], pairs, trade_offs }
+                ClassModels {
+                    reference: (*name).to_owned(),
+                    models: vec![((*name).to_owned(), report)],
+                    pairs,
+                    trade_offs,
+                }
             }
             several => {
                 let (class, evaluation) = (&settings.class, &settings.evaluation);

@@ -164,6 +164,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
         censoring: censoring_sample(compared.censoring.fitted_on, part),
         warnings: &warnings,
         notes: &notes,
+        class_tables: &[],
     };
     let models = found.iter().zip(&compared.models).zip(&reports.models);
     let record = Record {

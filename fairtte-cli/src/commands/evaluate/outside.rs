@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
-use fairtte_data::predictions::{ChangingAttribute, CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table};
+use fairtte_data::predictions::{
+    ChangingAttribute, CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table,
+};
 use fairtte_data::{AttributeConfig, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{

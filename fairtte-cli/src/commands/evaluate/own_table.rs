@@ -36,8 +36,7 @@ pub(in super::super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOp
 pub(super) fn require_different<'a>(
     named: impl IntoIterator<Item = (&'static str, Option<&'a String>)>,
 ) -> Result<(), CliError> {
-    let named: Vec<(&str, &String)> =
-        named.into_iter().filter_map(|(option, named)| Some((option, named?))).collect();
+    let named: Vec<(&str, &String)> = named.into_iter().filter_map(|(option, named)| Some((option, named?))).collect();
     for (k, (option, name)) in named.iter().enumerate() {
         if let Some((other, _)) = named[..k].iter().find(|(_, other)| other == name) {
             let message = format!("\"{name}\" is also the column of {other}, expected another one");

@@ -143,13 +143,7 @@ fn small_panel(group: &CalibrationCurve, &UpTo { end, words }: &UpTo, id: &str) 
 }
 
 /// The axes and the diagonal of perfect calibration.
-fn box_of(
-    canvas: &Canvas<'_>,
-    axes: &Axes,
-    n_ticks: usize,
-    words: &Words,
-    y_title: &str,
-) -> Result<(), DrawError> {
+fn box_of(canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize, words: &Words, y_title: &str) -> Result<(), DrawError> {
     let ticks = ticks(&axes.x, n_ticks);
     axes.draw_y(canvas, &ticks, y_title)?;
     axes.draw_x(canvas, &ticks, words.predicted)?;

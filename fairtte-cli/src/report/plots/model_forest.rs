@@ -86,9 +86,8 @@ fn draw(metrics: &[&MetricReport], blocks: &[Block<'_>], title: String, id: &str
 
 fn blocks<'a>(models: &[(&str, &'a MetricReport)]) -> Vec<Block<'a>> {
     let event = if is_of_class(models[0].1) { "positive" } else { "event" };
-    let sized = |name: String, estimate: &Estimate| {
-        format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, event))
-    };
+    let sized =
+        |name: String, estimate: &Estimate| format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, event));
     let rows = |of: &dyn Fn(&'a MetricReport) -> &'a Estimate| -> Vec<(String, &'a Estimate)> {
         models.iter().map(|(name, metric)| ((*name).to_owned(), of(metric))).collect()
     };

@@ -97,13 +97,7 @@ fn frame(canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize, y_title: &str) -> Res
     canvas.line(&[axes.at(0.0, 0.0), axes.at(1.0, 1.0)], AXIS, 1.0)
 }
 
-fn draw(
-    canvas: &Canvas<'_>,
-    axes: &Axes,
-    group: &RocCurve,
-    colour: RGBColor,
-    place: usize,
-) -> Result<(), DrawError> {
+fn draw(canvas: &Canvas<'_>, axes: &Axes, group: &RocCurve, colour: RGBColor, place: usize) -> Result<(), DrawError> {
     let points: Vec<Point> =
         group.false_positive.iter().zip(&group.true_positive).map(|(&x, &y)| axes.at(x, y)).collect();
     if points.len() > 1 {

@@ -193,7 +193,8 @@ fn changes(
         };
         let found = difference_of(&within(external)?, &within(internal)?, Samples::Independent, settings);
         let (first, second) = (&shared.levels[first], &shared.levels[second]);
-        let difference = without_test_if_few(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
+        let difference =
+            without_test_if_few(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
         Some(GroupDifference { first: first.level.clone(), second: second.level.clone(), difference })
     };
     pairs.into_iter().filter_map(of_pair).collect()

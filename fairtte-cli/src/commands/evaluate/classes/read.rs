@@ -321,9 +321,9 @@ fn with_help(error: DataError, arguments: &Evaluate) -> CliError {
             ("label", Some(nearest)) if classes.label.is_none() => {
                 Some(format!("name it with --label {}", own_table::quoted(nearest)))
             }
-            ("label", None) if classes.label.is_none() => {
-                Some("name it with --label COLUMN, or make the class from time and event with --horizon TIME".to_owned())
-            }
+            ("label", None) if classes.label.is_none() => Some(
+                "name it with --label COLUMN, or make the class from time and event with --horizon TIME".to_owned(),
+            ),
             _ => None,
         },
         DataError::InvalidCell { column, value, expected, .. }

@@ -81,7 +81,11 @@ impl SampleCounts {
     ///
     /// # Errors
     /// [`CliError::Config`] if no sample is in all files.
-    pub(in super::super) fn of(names: &[String], known: &[&SampleId], predicted: &[HashSet<&SampleId>]) -> Result<Self, CliError> {
+    pub(in super::super) fn of(
+        names: &[String],
+        known: &[&SampleId],
+        predicted: &[HashSet<&SampleId>],
+    ) -> Result<Self, CliError> {
         let n_evaluated = known.iter().filter(|id| predicted.iter().all(|ids| ids.contains(*id))).count();
         let missing = |(name, ids): (&String, &HashSet<&SampleId>)| {
             let mut lacking = known.iter().filter(|id| !ids.contains(*id));
