@@ -85,8 +85,9 @@ pub(super) struct Panels {
     title: String,
     small: bool,
     shown: Vec<String>,
-    /// Panels of groups with few events, which the reader opens.
+    /// Panels of groups with few events, which the reader opens, and what they are called.
     folded: Vec<String>,
+    few: &'static str,
 }
 
 #[derive(Serialize)]
@@ -171,7 +172,12 @@ impl Panels {
     fn of(figure: GroupFigure) -> Self {
         let GroupFigure { attribute, small, panels: shown, folded } = figure;
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
-        Self { title, small, shown, folded }
+        Self { title, small, shown, folded, few: "Groups with few events" }
+    }
+
+    /// The same of a class.
+    pub(super) fn of_class(self) -> Self {
+        Self { few: "Groups with few samples of a class", ..self }
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::flat as flat_rows;
 use super::super::format::{count, percent};
 use super::super::metric_sections::{Numbers, Tiles};
 use super::super::page::{ADDRESS, Panels, panels_of};
-use super::super::plots::{calibration_figures, roc_figures};
+use super::super::plots::{GroupFigure, calibration_figures, roc_figures};
 use super::super::rows;
 use super::super::template::{environment, fill_in};
 use super::super::words::{Statement, statements};
@@ -54,6 +54,10 @@ struct Context<'a> {
     csv: String,
 }
 
+fn panels(figures: Vec<GroupFigure>) -> Vec<Panels> {
+    panels_of(figures).into_iter().map(Panels::of_class).collect()
+}
+
 impl<'a> Context<'a> {
     fn new(page: &ClassPage<'a>) -> Result<Self, ReportError> {
         let (report, evaluation) = (page.report, page.evaluation);
@@ -79,8 +83,8 @@ impl<'a> Context<'a> {
             ece: words::bins(&report.class),
             decisions: decisions(page),
             criteria: criteria(report),
-            roc: panels_of(roc_figures(&page.groups.roc)?),
-            calibration: panels_of(calibration_figures(evaluation)?),
+            roc: panels(roc_figures(&page.groups.roc)?),
+            calibration: panels(calibration_figures(evaluation)?),
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             bootstrap: rows::bootstrap(&report.settings),

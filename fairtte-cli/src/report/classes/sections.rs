@@ -210,16 +210,8 @@ pub(super) fn decisions(page: &ClassPage<'_>) -> ClassTable {
 /// The names of the criteria with their values.
 pub(super) fn criteria_of(parity: &AttributeParity) -> [(&'static str, &'static str, &Estimate); 6] {
     [
-        (
-            "equal-opportunity-negative",
-            "equal opportunity of negatives (1 - gap of FPR; 1 = equal)",
-            &parity.equal_opportunity_negative,
-        ),
-        (
-            "equal-opportunity-positive",
-            "equal opportunity of positives (1 - gap of TPR; 1 = equal)",
-            &parity.equal_opportunity_positive,
-        ),
+        ("equal-opportunity-negative", "equal opportunity, negatives (1 = equal)", &parity.equal_opportunity_negative),
+        ("equal-opportunity-positive", "equal opportunity, positives (1 = equal)", &parity.equal_opportunity_positive),
         ("equalised-odds", "equalised odds (mean of both; 1 = equal)", &parity.equalised_odds),
         (
             "demographic-parity-difference",

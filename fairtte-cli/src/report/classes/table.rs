@@ -10,7 +10,7 @@ use super::{ClassPage, class_tables, words};
 const INDENT: &str = "  ";
 const MIN_WIDTH: usize = 72;
 /// Width of the names of rows, if there is room.
-const NAMES: usize = 34;
+const NAMES: usize = 44;
 
 /// What leaving out the censored does comes first; then the metrics, who was evaluated, decisions and criteria.
 pub(super) fn render(page: &ClassPage<'_>, width: usize, colour: bool) -> String {

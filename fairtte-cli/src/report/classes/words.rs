@@ -78,7 +78,7 @@ fn decisions(page: &ClassPage<'_>) -> Option<String> {
     let rate =
         |rate: Result<f64, _>| rate.map_or_else(|_: fairtte_metrics::MetricError| "undefined".to_owned(), percent_of);
     let mut text = format!(
-        "At the threshold {} {:.0} of {} samples are called positive; {} of the positive samples are missed (FNR), {} of the negative \
+        "At the threshold {}, {:.0} of {} samples are called positive; {} of the positive samples are missed (FNR), {} of the negative \
          ones are called positive (FPR).",
         short(page.report.class.threshold),
         counts.true_positive + counts.false_positive,

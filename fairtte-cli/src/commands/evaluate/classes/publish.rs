@@ -341,7 +341,7 @@ fn warnings(report: &ClassReport, groups: &ClassGroups, settings: &Settings) -> 
         warn(
             CERTAIN,
             format!(
-                "{} of {} probabilities are 0 or 1, which have no logit: calibration slope and intercept are undefined{of_groups}. BCE \
+                "Probabilities of 0 or 1, which have no logit: {} of {}. Calibration slope and intercept are undefined{of_groups}. BCE \
                  takes them as 2^-52 away from their end.",
                 all.n_certain, all.n
             ),
