@@ -206,7 +206,10 @@ pub(super) fn threshold_of(arguments: &Evaluate, path: &Path, tables: &Tables) -
 fn options(arguments: &Evaluate) -> Result<ClassOptions, CliError> {
     let classes = &arguments.classes;
     let own = own_table::columns(&arguments.own).into_iter().map(|(option, _, named)| (option, named));
-    let of_class = [("--probability", classes.probability.as_ref()), ("--label", classes.label.as_ref())];
+    let usual = "label".to_owned();
+    let label = classes.label.as_ref().unwrap_or(&usual);
+    let label = Some(label).filter(|_| arguments.scores.horizon.is_none());
+    let of_class = [("--label", label), ("--probability", classes.probability.as_ref())];
     own_table::require_different(own.chain(of_class))?;
     let usual = own_table::options(&arguments.own, Rising::Refuse)?;
     Ok(ClassOptions {
