@@ -238,7 +238,7 @@ fn a_class_from_times_counts_the_left_out_and_shows_the_weighted_auc_beside_the_
     let beyond = "no sample is followed beyond 100 (the last time is";
     fail(arguments(folder.path(), &table, &["--horizon", "100"]), CONFIG, beyond);
     fail(arguments(folder.path(), &table, &["--horizon", "0.0001"]), CONFIG, "no sample has an event by 0.0001");
-    fail(arguments(folder.path(), &table, &["--horizon", "0"]), CONFIG, "expected a finite number > 0");
+    fail(arguments(folder.path(), &table, &["--horizon", "0"]), CONFIG, "0 is not a finite number > 0");
 }
 
 #[test]
