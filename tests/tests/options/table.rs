@@ -564,7 +564,7 @@ fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
     let no_labels = |call: &'static str| either(Refused(call, "the class is made from times"), Changes(call));
     let of_names = |call: &'static str| if several { Changes(call) } else { Refused(call, "there is one model") };
     let sensitivity = "informative censoring is analysed with curves";
-    let options = vec![
+    vec![
         ("RUN", Refused("several/run", EXCLUDES)),
         if several {
             ("--predictions", with(base, " --predictions other-classes.csv", ""))
@@ -590,7 +590,11 @@ fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
             ("--validation", Changes("--validation validation.csv"))
         },
         ("--metrics", Changes("--metrics fnr,auc")),
-        ("--horizon", either(with(base, "--horizon 1.5", "--horizon 1"), Changes("--horizon 1.5"))),
+        if is_timed {
+            ("--horizon", with(base, "--horizon 1.5", "--horizon 1"))
+        } else {
+            ("--horizon", Changes("--horizon 1.5"))
+        },
         ("--threshold", Changes("--threshold 0.3")),
         ("--min-events", Changes("--min-events 3")),
         ("--permutations", Changes("--permutations 20")),
@@ -616,8 +620,7 @@ fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--set", Changes("--set tnr=0.7")),
         ("--figures", Changes("--figures paper")),
         ("--tables", Changes("--tables paper")),
-    ];
-    options
+    ]
 }
 
 /// The options of `evaluate` for several tables of curves.

@@ -7,8 +7,6 @@ mod flat;
 mod page;
 mod sections;
 mod table;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use fairtte_metrics::EvaluationReport;
