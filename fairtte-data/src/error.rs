@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use crate::nearest::nearest;
-use crate::predictions::LooksLike;
 use crate::predictions::curve_columns::{MOST_REPAIRED, REPAIR_LIMIT};
+use crate::predictions::{LooksLike, OtherScale};
 use crate::split::{Leak, Part};
 
 /// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).
@@ -388,6 +388,20 @@ pub enum DataError {
         n_rows: usize,
         /// Rows of the table.
         n: usize,
+    },
+    /// The numbers of a table are no probabilities as a whole: percent, logits or scores.
+    #[error("the numbers of \"{column}\" of {} look like {scale} ({lowest} to {highest}), expected probabilities in [0, 1]: {}", path.display(), scale.remedy())]
+    NotProbability {
+        /// The column.
+        column: String,
+        /// The file.
+        path: PathBuf,
+        /// What they look like.
+        scale: OtherScale,
+        /// The lowest of them.
+        lowest: f64,
+        /// The highest of them.
+        highest: f64,
     },
     /// The repair of rising curves would change a large part of them.
     #[error(

@@ -6,7 +6,7 @@ const SAME_SPELLING: f64 = 0.95;
 const LEAST_SIMILAR: f64 = 0.8;
 
 /// The usual names of one thing in tables of survival data: lower case, without signs between words, best first.
-const SYNONYMS: [&[&str]; 6] = [
+const SYNONYMS: [&[&str]; 8] = [
     &[
         "time",
         "duration",
@@ -47,6 +47,22 @@ const SYNONYMS: [&[&str]; 6] = [
         "delta",
         "e",
     ],
+    &[
+        "probability",
+        "prob",
+        "proba",
+        "yprob",
+        "yproba",
+        "predprob",
+        "predictedprobability",
+        "phat",
+        "ypred",
+        "prediction",
+        "pred",
+        "score",
+        "p",
+    ],
+    &["label", "y", "ytrue", "class", "target", "truth", "groundtruth", "outcome", "diagnosis", "dx"],
     &["sample", "sampleid", "image", "imageid", "imagename", "filename", "file", "id", "patientid", "studyid"],
     &[
         "subject",

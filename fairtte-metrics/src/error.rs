@@ -721,6 +721,14 @@ pub enum MetricError {
     /// A calibration line has no finite maximum of the likelihood.
     #[error("the probabilities of the classes do not overlap, so the calibration line has no finite slope")]
     SeparatedClasses,
+    /// A group has too few samples of one class to be compared with others.
+    #[error("samples of the rarer class: {n}, fewer than min-events {needed}: the group is not compared")]
+    FewOfClass {
+        /// Samples of the rarer class.
+        n: usize,
+        /// Samples needed.
+        needed: usize,
+    },
     /// The weights add up to so many samples that their pairs cannot be counted.
     #[error("the weights add up to {n} samples, expected fewer than 4294967296")]
     TooManySamples {

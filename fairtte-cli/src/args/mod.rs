@@ -2,6 +2,7 @@
 
 mod bias;
 mod card;
+mod classes;
 mod experiment;
 #[cfg(feature = "train")]
 mod explain;
@@ -47,6 +48,7 @@ pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 pub(crate) use bias::BIAS_COMPONENTS;
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
+pub use classes::{Classes, Task};
 pub use experiment::{BiasingExperiment, ExperimentCommand, ForestPreset, PowerExperiment};
 pub use exports::Exports;
 pub use external::{CensoringOf, External};
@@ -380,7 +382,7 @@ pub struct Evaluate {
     pub run: Option<PathBuf>,
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
     /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample. Given more than
-    /// once, the models are compared on the samples that all files have
+    /// once, the models are compared on the samples that all files have. With --task binary probabilities of a class
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "models::one_or_more")]
     pub predictions: Vec<PathBuf>,
@@ -430,6 +432,10 @@ pub struct Evaluate {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// Probabilities of a class
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "Classes::is_default")]
+    pub classes: Classes,
     /// What is computed
     #[command(flatten)]
     pub scores: Scores,
@@ -462,6 +468,10 @@ Examples:
     fairtte evaluate --predictions incidence.csv --cause 1 --attributes sex --output report.html
   two models on the same samples, with the differences from the first
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
+  the probabilities of a class, with the threshold that has the highest F1 on other samples
+    fairtte evaluate --task binary --predictions test.csv --validation validation.csv --attributes sex --output report.html
+  the class of an event within 365 days, from a table with times: those censored before have none, and are counted
+    fairtte evaluate --task binary --predictions risk.csv --horizon 365 --attributes sex --output report.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
   how informative censoring must be to turn the verdict on race, if it is so among black people only
@@ -531,6 +541,8 @@ pub enum Listed {
     Estimators,
     /// Metrics of an evaluation.
     Metrics,
+    /// Metrics of the probability of a class.
+    ClassMetrics,
     /// Validation metrics.
     Monitors,
     /// Devices.

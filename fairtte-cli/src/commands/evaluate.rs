@@ -1,6 +1,7 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
 mod baseline;
+mod classes;
 mod external;
 mod models;
 mod outside;
@@ -94,14 +95,14 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
 }
 
 /// Prints the arguments, the resolved settings and the files that would be written.
-fn dry_run(what: &str, arguments: &Evaluate, target: &Target, settings: &EvaluationSettings) -> Result<(), CliError> {
+fn dry_run(what: &str, arguments: &Evaluate, target: &Target, settings: &impl Serialize) -> Result<(), CliError> {
     #[derive(Serialize)]
-    struct Planned<'a> {
+    struct Planned<'a, S> {
         would: String,
         evaluation: &'a Path,
         report: &'a Path,
         arguments: &'a Evaluate,
-        settings: &'a EvaluationSettings,
+        settings: &'a S,
     }
     let (evaluation, report) = (target.evaluation(), target.report());
     let planned = Planned { would: format!("evaluate {what}"), evaluation, report, arguments, settings };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairtte_classical::Estimator;
 #[cfg(feature = "train")]
 use fairtte_fairness::StrategyConfig;
-use fairtte_metrics::evaluation::{Metric, known_metrics};
+use fairtte_metrics::evaluation::{CLASS_METRICS, Metric, known_metrics};
 #[cfg(feature = "train")]
 use fairtte_models::BackboneKind;
 #[cfg(feature = "train")]
@@ -21,20 +21,21 @@ use crate::args::{List, Listed};
 use crate::device;
 
 #[cfg(feature = "train")]
-const ALL: [Listed; 8] = [
+const ALL: [Listed; 9] = [
     Listed::Data,
     Listed::Backbones,
     Listed::Heads,
     Listed::Strategies,
     Listed::Estimators,
     Listed::Metrics,
+    Listed::ClassMetrics,
     Listed::Monitors,
     Listed::Devices,
 ];
 
 /// What a build without training knows of.
 #[cfg(not(feature = "train"))]
-const ALL: [Listed; 4] = [Listed::Data, Listed::Estimators, Listed::Metrics, Listed::Monitors];
+const ALL: [Listed; 5] = [Listed::Data, Listed::Estimators, Listed::Metrics, Listed::ClassMetrics, Listed::Monitors];
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
@@ -88,6 +89,10 @@ fn section(what: Listed) -> Section {
                 (metric.name(), format!("{}{horizon}{threshold}", metric.summary()))
             };
             ("metrics", "evaluation.metrics = [\"NAME\", ..]", known_metrics().into_iter().map(entry).collect())
+        }
+        Listed::ClassMetrics => {
+            let entries = CLASS_METRICS.iter().map(|metric| (metric.name, metric.convention.to_owned()));
+            ("class metrics", "evaluate --task binary --metrics NAME,..", entries.collect())
         }
         Listed::Monitors => {
             let entries = Monitor::ALL.into_iter().map(|monitor| (monitor.name(), monitor.summary().to_owned()));

@@ -218,7 +218,7 @@ pub(super) fn columns(rows: &[FlatRow]) -> Vec<(String, ColumnValues<'_>)> {
     columns.map(|(name, values)| (name.to_owned(), values)).into()
 }
 
-fn of_metric(metric: &MetricReport) -> Vec<FlatRow> {
+pub(super) fn of_metric(metric: &MetricReport) -> Vec<FlatRow> {
     let of_all = of_estimate(metric, "", "all", "", &metric.overall);
     let of_attributes = metric.attributes.iter().flat_map(|attribute| of_attribute(metric, attribute));
     std::iter::once(of_all).chain(of_attributes).collect()

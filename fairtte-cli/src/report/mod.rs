@@ -7,6 +7,7 @@ mod baseline;
 pub(crate) mod bias;
 pub(crate) mod card;
 mod choice;
+mod classes;
 mod decisions;
 mod differences;
 pub(crate) mod experiment;
@@ -18,6 +19,7 @@ pub(crate) mod flat;
 mod format;
 mod groups_table;
 pub(crate) mod method_tests;
+mod metric_sections;
 mod metric_table;
 mod models;
 mod names;
@@ -43,6 +45,10 @@ mod words;
 
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use classes::{
+    ClassPage, class_tables, render_class_models, render_class_page, render_class_table, tables_of_class,
+    tables_of_class_models, threshold_sentence, write_class, write_class_models,
+};
 pub(crate) use external::{
     ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
 };

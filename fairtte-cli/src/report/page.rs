@@ -1,7 +1,7 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport};
+use fairtte_metrics::evaluation::DecisionsReport;
 use fairtte_metrics::resampling::IntervalMethod;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -9,16 +9,13 @@ use serde::Serialize;
 use super::baseline::BaselineSection;
 use super::bias::BiasSection;
 use super::decisions::decision_lines;
-use super::differences;
 use super::flat;
-use super::format::{count, interval, number, percent, value};
+use super::format::{count, percent};
 use super::groups_table::{GroupLine, group_lines};
-use super::metric_table::{TableRow, table_rows};
-use super::names::names_of_metrics;
-use super::p_matrix::{self, PMatrix, p_matrices};
+use super::metric_sections::{Numbers, Tiles};
 use super::plots::{
-    GroupFigure, LossCurve, calibration_figures, decision_figures, forest, gap_figure, loss_curve, over_time_figures,
-    survival_figures, tertile_figures,
+    GroupFigure, LossCurve, calibration_figures, decision_figures, loss_curve, over_time_figures, survival_figures,
+    tertile_figures,
 };
 use super::rows;
 use super::sensitivity::SensitivitySection;
@@ -29,7 +26,7 @@ use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
 /// What is written as %XX in an address.
-const ADDRESS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(super) const ADDRESS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
@@ -52,17 +49,14 @@ struct Context<'a> {
     has_intervals: bool,
     is_bca: bool,
     censoring: &'a str,
-    tiles: Vec<Tile<'a>>,
-    about_matrices: &'static str,
-    /// Whether gaps were compared with those by chance.
-    has_chance: bool,
+    tiles: Tiles<'a>,
     verdict: Vec<String>,
     groups: Vec<GroupLine>,
     /// The horizon with its unit, where there is one.
     horizon: Option<String>,
     time_unit: &'a str,
     statements: Vec<Statement>,
-    metrics: Vec<Metric<'a>>,
+    numbers: Numbers<'a>,
     survival: Vec<Panels>,
     /// Empty without thirds of the predicted risk.
     tertiles: Vec<Panels>,
@@ -86,75 +80,14 @@ struct Context<'a> {
     notes: &'a [String],
 }
 
-/// The value of one metric over all samples, with its gaps.
 #[derive(Serialize)]
-struct Tile<'a> {
-    label: &'a str,
-    direction: String,
-    value: String,
-    interval: Option<String>,
-    reason: Option<&'a str>,
-    gaps: Vec<Gap<'a>>,
-}
-
-#[derive(Serialize)]
-struct Gap<'a> {
-    attribute: &'a str,
-    value: String,
-    interval: Option<String>,
-    bar: Option<Bar>,
-}
-
-/// The gap beside the gaps by chance, with places in per cent of the width.
-#[derive(Serialize)]
-struct Bar {
-    gap: String,
-    mean: String,
-    upper: String,
-    /// The same in words.
-    about: String,
-}
-
-impl Bar {
-    fn new(attribute: &AttributeReport) -> Option<Self> {
-        let (value, by_chance) = attribute.gap.value.zip(attribute.gap_by_chance.as_ref())?;
-        let end = 1.1 * value.max(by_chance.upper).max(f64::MIN_POSITIVE);
-        let place = |gap: f64| format!("{:.1}", 100.0 * gap / end);
-        let (mean, upper) = (by_chance.mean, by_chance.upper);
-        let about = format!("by chance {}, rarely above {}", number(mean), number(upper));
-        Some(Self { gap: place(value), mean: place(mean), upper: place(upper), about })
-    }
-}
-
-#[derive(Serialize)]
-struct Metric<'a> {
-    label: &'a str,
-    name: &'a str,
-    direction: String,
-    convention: &'a str,
-    window: Option<String>,
-    /// The metric with the same numbers, which is named instead of a plot and a table.
-    same_as: Option<&'a str>,
-    forest: Option<String>,
-    /// The figure of the gaps; empty without any.
-    gaps: String,
-    /// Whether the metric counts comparable pairs.
-    has_pairs: bool,
-    caption: String,
-    rows: Vec<TableRow>,
-    differences: Vec<differences::Line>,
-    differences_caption: String,
-    /// The p values of all pairs of attributes with many groups.
-    matrices: Vec<PMatrix>,
-}
-
-#[derive(Serialize)]
-struct Panels {
+pub(super) struct Panels {
     title: String,
     small: bool,
     shown: Vec<String>,
-    /// Panels of groups with few events, which the reader opens.
+    /// Panels of groups with few events, which the reader opens, and what they are called.
     folded: Vec<String>,
+    few: &'static str,
 }
 
 #[derive(Serialize)]
@@ -173,8 +106,6 @@ impl<'a> Context<'a> {
     fn new(page: &Page<'a>) -> Result<Self, ReportError> {
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        let of_attributes = || report.metrics.iter().flat_map(|metric| &metric.attributes);
-        let metrics = report.metrics.iter().zip(names_of_metrics(&report.metrics));
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
@@ -189,15 +120,13 @@ impl<'a> Context<'a> {
             has_intervals: report.settings.replicates > 0,
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
-            tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
-            about_matrices: p_matrix::ABOUT,
-            has_chance: of_attributes().any(|attribute| attribute.gap_by_chance.is_some()),
+            tiles: Tiles::new(report, |metric| metric.name != "c_td_half"),
             verdict: verdict(report, page.time_unit),
             groups: group_lines(report),
             horizon: rows::horizon(report, page.time_unit),
             time_unit: page.time_unit,
             statements: statements(report),
-            metrics: metrics.map(|(metric, id)| metric_section(page, metric, &id)).collect::<Result<_, _>>()?,
+            numbers: Numbers::new(report, page.time_unit, page.censoring)?,
             survival: panels_of(survival_figures(report, page.time_unit)?),
             tertiles: panels_of(tertile_figures(report, page.time_unit)?),
             over_time: panels_of(over_time_figures(report, page.time_unit)?),
@@ -222,46 +151,6 @@ impl<'a> Context<'a> {
     }
 }
 
-fn tile(metric: &MetricReport) -> Tile<'_> {
-    let gaps = metric.attributes.iter().map(|attribute| Gap {
-        attribute: &attribute.attribute,
-        value: value(&attribute.gap),
-        interval: interval(&attribute.gap),
-        bar: Bar::new(attribute),
-    });
-    Tile {
-        label: &metric.label,
-        direction: rows::direction(metric),
-        value: value(&metric.overall),
-        interval: interval(&metric.overall),
-        reason: metric.overall.undefined.as_deref(),
-        gaps: gaps.collect(),
-    }
-}
-
-fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Result<Metric<'a>, ReportError> {
-    let report = page.evaluation;
-    let same_as = rows::same_as(report, metric).map(|other| other.label.as_str());
-    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{id}"))?) } else { None };
-    let gaps = if same_as.is_none() { gap_figure(metric, report.settings.level, &format!("gap-{id}"))? } else { None };
-    Ok(Metric {
-        label: &metric.label,
-        name: &metric.name,
-        direction: rows::direction(metric),
-        convention: &metric.convention,
-        window: rows::uses_window(metric).then(|| rows::window(report, page.time_unit)),
-        same_as,
-        forest,
-        gaps: gaps.unwrap_or_default(),
-        has_pairs: metric.overall.n_comparable.is_some(),
-        caption: rows::caption(metric),
-        rows: table_rows(metric, report),
-        differences: differences::lines(metric, report),
-        differences_caption: differences::caption(metric),
-        matrices: p_matrices(metric),
-    })
-}
-
 /// Decisions at thresholds: in words, and the decision curves.
 #[derive(Serialize)]
 struct Decisions {
@@ -275,7 +164,7 @@ impl Decisions {
     }
 }
 
-fn panels_of(figures: Vec<GroupFigure>) -> Vec<Panels> {
+pub(super) fn panels_of(figures: Vec<GroupFigure>) -> Vec<Panels> {
     figures.into_iter().map(Panels::of).collect()
 }
 
@@ -283,7 +172,12 @@ impl Panels {
     fn of(figure: GroupFigure) -> Self {
         let GroupFigure { attribute, small, panels: shown, folded } = figure;
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
-        Self { title, small, shown, folded }
+        Self { title, small, shown, folded, few: "Groups with few events" }
+    }
+
+    /// The same of a class.
+    pub(super) fn of_class(self) -> Self {
+        Self { few: "Groups with few samples of a class", ..self }
     }
 }
 

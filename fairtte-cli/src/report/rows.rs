@@ -1,7 +1,7 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
 use fairtte_metrics::evaluation::{
-    AttributeReport, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport,
+    AttributeReport, CLASS_METRICS, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport,
 };
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
@@ -36,7 +36,8 @@ impl<'a> Row<'a> {
 /// The groups of `attribute`, then the differences between them. Groups with too few events to be compared are marked.
 pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a AttributeReport) -> Vec<Row<'a>> {
     let name = |level: &String| {
-        if attribute.few_events.contains(level) { format!("{level} (few events)") } else { level.clone() }
+        let few = if is_of_class(metric) { "few of a class" } else { "few events" };
+        if attribute.few_events.contains(level) { format!("{level} ({few})") } else { level.clone() }
     };
     let groups = attribute.groups.iter();
     let groups = groups.map(|group| Row {
@@ -50,7 +51,11 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
     let gap = metric.gap_name.as_ref().map_or_else(|| "gap (0 = equal)".to_owned(), |name| format!("gap: {name}"));
     let mut summaries = vec![(gap, &attribute.gap, by_chance(attribute))];
     if let Some(all) = &attribute.with_all_groups {
-        summaries.push(("gap with few events too".to_owned(), &all.gap, None));
+        summaries.push((
+            if is_of_class(metric) { "gap with the small groups too" } else { "gap with few events too" }.to_owned(),
+            &all.gap,
+            None,
+        ));
     }
     if let Some(name) = &metric.ratio_name {
         summaries.push((format!("ratio: {name}"), &attribute.ratio, None));
@@ -141,9 +146,24 @@ pub(super) fn direction(metric: &MetricReport) -> String {
     }
 }
 
+/// What an event is called.
+pub(super) fn event(report: &EvaluationReport) -> &'static str {
+    if report.class.is_some() { "positive sample" } else { "event" }
+}
+
+/// The title of a column with numbers of events.
+pub(super) fn events_column(report: &EvaluationReport) -> &'static str {
+    if report.class.is_some() { "positive" } else { "events" }
+}
+
+/// Whether the metric is about the probability of a class.
+pub(super) fn is_of_class(metric: &MetricReport) -> bool {
+    metric.horizon.is_none() && CLASS_METRICS.iter().any(|of| of.name == metric.name)
+}
+
 /// The events of all samples in words: `61 events`, or `61 events of cause 1, 30 of other causes`.
 pub(super) fn events(report: &EvaluationReport) -> String {
-    let events = count(report.n_events, "event");
+    let events = count(report.n_events, event(report));
     report.cause.map_or_else(
         || events.clone(),
         |EvaluatedCause { cause, n_competing, .. }| format!("{events} of cause {cause}, {n_competing} of other causes"),
@@ -153,12 +173,13 @@ pub(super) fn events(report: &EvaluationReport) -> String {
 /// Whether the metric is an average over the evaluation times.
 pub(super) fn uses_window(metric: &MetricReport) -> bool {
     let without = ["c_td", "c-td", "cause-c-td", "d-calibration", "calibration-alpha", "rcll", "snl"];
-    metric.horizon.is_none() && !without.iter().any(|name| metric.name.starts_with(name))
+    metric.horizon.is_none() && !is_of_class(metric) && !without.iter().any(|name| metric.name.starts_with(name))
 }
 
 /// Whether random guessing has the value 0.5.
 pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
-    let ranks = ["c_td", "c-td", "auc", "harrell-c", "uno-c", "cause-c-td", "cause-c@", "cause-auc"];
+    let ranks =
+        ["balanced-accuracy", "c_td", "c-td", "auc", "harrell-c", "uno-c", "cause-c-td", "cause-c@", "cause-auc"];
     metric.name == "cause-c" || ranks.iter().any(|name| metric.name.starts_with(name))
 }
 
@@ -199,6 +220,9 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
 
 /// The metric before `metric` with identical numbers, if any, so that one of the two is enough.
 pub(super) fn same_as<'a>(report: &'a EvaluationReport, metric: &MetricReport) -> Option<&'a MetricReport> {
+    if report.class.is_some() {
+        return None;
+    }
     let before = report.metrics.iter().take_while(|other| other.name != metric.name);
     before.into_iter().find(|other| other.overall == metric.overall && other.attributes == metric.attributes)
 }

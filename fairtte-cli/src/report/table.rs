@@ -64,6 +64,10 @@ impl Table<'_> {
         let report = self.report;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         self.line(&format!("{samples} of {subjects}, {}", rows::events(report)));
+        if report.class.is_some() {
+            self.fact("intervals", &rows::bootstrap(&report.settings));
+            return;
+        }
         self.fact("curves read", &report.reading);
         self.fact("intervals", &rows::bootstrap(&report.settings));
         self.fact("evaluation times", &rows::window(report, ""));
@@ -83,7 +87,11 @@ impl Table<'_> {
         let times = if rows::uses_window(metric) { format!(", {}", rows::window(report, "")) } else { String::new() };
         let direction = rows::direction(metric);
         self.text.push('\n');
-        self.wrapped("", &format!("{}: {direction} (curves read {}{times})", metric.label, report.reading));
+        let read = match report.class {
+            Some(_) => String::new(),
+            None => format!(" (curves read {}{times})", report.reading),
+        };
+        self.wrapped("", &format!("{}: {direction}{read}", metric.label));
         if let Some(other) = rows::same_as(report, metric) {
             self.wrapped(INDENT, &format!("every number is that of {}", other.label));
             return;
@@ -94,7 +102,7 @@ impl Table<'_> {
             format!("{} interval", percent(report.settings.level))
         };
         let pairs = if metric.overall.n_comparable.is_some() { "pairs" } else { "" };
-        let numbers = self.numbers_of("value", &interval, ["n", "events", "subjects", pairs]);
+        let numbers = self.numbers_of("value", &interval, ["n", rows::events_column(report), "subjects", pairs]);
         self.named("", "", &numbers);
         self.row(&Row::of_samples("all".to_owned(), &metric.overall), "");
         for attribute in &metric.attributes {

@@ -9,7 +9,7 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 11] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
     ("panels.html", include_str!("panels.html")),
@@ -18,6 +18,9 @@ const PARTS: [(&str, &str); 8] = [
     ("bias-numbers.html", include_str!("bias/numbers.html")),
     ("method-tests.html", include_str!("method_tests/section.html")),
     ("sheet.html", include_str!("sheet.html")),
+    ("class-table.html", include_str!("class-table.html")),
+    ("tiles.html", include_str!("tiles.html")),
+    ("numbers.html", include_str!("numbers.html")),
 ];
 
 /// Filters and templates; `template` is that of the whole page.
@@ -35,6 +38,9 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("bias_figures", |state: &State<'_, '_>, section| part(state, "bias-figures.html", section));
     environment.add_filter("bias_numbers", |state: &State<'_, '_>, section| part(state, "bias-numbers.html", section));
     environment.add_filter("sheet", |state: &State<'_, '_>, sheet| part(state, "sheet.html", sheet));
+    environment.add_filter("class_table", |state: &State<'_, '_>, table| part(state, "class-table.html", table));
+    environment.add_filter("tiles", |state: &State<'_, '_>, tiles| part(state, "tiles.html", tiles));
+    environment.add_filter("numbers", |state: &State<'_, '_>, numbers| part(state, "numbers.html", numbers));
     environment.add_filter("method_tests", |state: &State<'_, '_>, metric| part(state, "method-tests.html", metric));
     environment.add_template("page.html", template)?;
     for (name, part) in PARTS {

@@ -202,6 +202,7 @@ pub(crate) fn report() -> EvaluationReport {
         curves(Some("age"), Some("unknown"), 4, 0),
     ];
     EvaluationReport {
+        class: None,
         over_time: vec![over_time()],
         risk_tertiles: vec![RiskTertiles { attribute: None, level: None, tertiles: thirds() }],
         decisions: None,

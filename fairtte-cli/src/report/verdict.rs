@@ -47,7 +47,7 @@ fn overall(report: &EvaluationReport) -> Option<String> {
     Some(format!("{ranking}: {}{level}.", list(&numbers)))
 }
 
-fn ranking(estimate: &Estimate) -> &'static str {
+pub(super) fn ranking(estimate: &Estimate) -> &'static str {
     match (estimate.value, estimate.lower) {
         (None, _) => "How well the model ranks cannot be said",
         (Some(_), Some(lower)) if lower <= 0.5 => "These data do not show that the model ranks better than guessing",
@@ -58,7 +58,7 @@ fn ranking(estimate: &Estimate) -> &'static str {
     }
 }
 
-fn with_ends(estimate: &Estimate) -> String {
+pub(super) fn with_ends(estimate: &Estimate) -> String {
     match (estimate.value, interval(estimate)) {
         (Some(value), Some(range)) => format!("{} ({range})", number(value)),
         (Some(value), None) => number(value),
@@ -67,7 +67,7 @@ fn with_ends(estimate: &Estimate) -> String {
 }
 
 /// Whether the groups of an attribute differ by more than chance, and which two of them differ most.
-fn largest_difference(metric: &MetricReport, report: &EvaluationReport) -> String {
+pub(super) fn largest_difference(metric: &MetricReport, report: &EvaluationReport) -> String {
     let label = &metric.label;
     if metric.attributes.is_empty() {
         return "No groups were given, so nothing can be said about differences between them.".to_owned();
@@ -79,7 +79,8 @@ fn largest_difference(metric: &MetricReport, report: &EvaluationReport) -> Strin
     tested.sort_by(|a, b| b.gap().total_cmp(&a.gap()));
     let Some(largest) = tested.first() else {
         return format!(
-            "Whether groups differ in {label} cannot be said: no two groups have enough events and an interval."
+            "Whether groups differ in {label} cannot be said: no two groups have enough {} and an interval.",
+            if report.class.is_some() { "samples of both classes" } else { "events" }
         );
     };
     let mut differing = tested.iter().filter(|tested| tested.p < error);
@@ -262,7 +263,7 @@ fn name(group: &GroupSummary) -> String {
     group.attribute.as_ref().map_or_else(|| level.to_owned(), |attribute| format!("{attribute} = {level}"))
 }
 
-fn some_of(names: &[String]) -> String {
+pub(super) fn some_of(names: &[String]) -> String {
     if names.len() <= MOST_NAMED {
         return list(names);
     }

@@ -63,6 +63,9 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
 }
 
 fn overall(report: &EvaluationReport) -> String {
+    if report.class.is_some() {
+        return of_class(report);
+    }
     let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
     let mut sentences = vec![match report.cause {
         None => format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event")),
@@ -78,6 +81,31 @@ fn overall(report: &EvaluationReport) -> String {
         _ => None,
     }));
     sentences.extend(small_sample(report, "[8]"));
+    sentences.join(" ")
+}
+
+/// The counts of both classes, and what the metrics are about.
+fn of_class(report: &EvaluationReport) -> String {
+    let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+    let (n_positive, n_negative) = (report.n_events, report.n - report.n_events);
+    let mut sentences = vec![format!("{samples} of {subjects}: {n_positive} positive and {n_negative} negative.")];
+    if let Some(auc) = report.metric("auc") {
+        sentences.push(match auc.overall.value {
+            None => undefined(auc),
+            Some(value) => format!(
+                "AUC is {}: of two samples of different classes, the positive one was given the higher probability in {} % of the pairs. \
+                 Guessing gives 0.5.",
+                with_interval(&auc.overall, report),
+                (value * 100.0).round()
+            ),
+        });
+    }
+    if n_positive.min(n_negative) < ENOUGH_EVENTS {
+        sentences.push(format!(
+            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} samples of each class to judge a model \
+             [5], so every number here is provisional."
+        ));
+    }
     sentences.join(" ")
 }
 
@@ -236,6 +264,10 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
 /// Groups whose values are based on few events, and the least certain value of the main metric.
 fn few_events(report: &EvaluationReport) -> Option<Statement> {
     let main = report.metrics.first()?;
+    let (n_of, what): (fn(&Estimate) -> usize, &str) = match report.class {
+        None => (|of| of.n_events, "events"),
+        Some(_) => (|of| of.n_events.min(of.n - of.n_events), "samples of one of the classes"),
+    };
     let mut attributes = Vec::new();
     for (index, attribute) in main.attributes.iter().enumerate() {
         let values = |level: usize| {
@@ -243,8 +275,8 @@ fn few_events(report: &EvaluationReport) -> Option<Statement> {
             attributes.filter_map(move |attribute| attribute.groups.get(level)?.estimate.value)
         };
         let groups = attribute.groups.iter().enumerate();
-        let few = groups.filter(|(level, g)| g.estimate.n_events < FEW_EVENTS && values(*level).next().is_some());
-        let few: Vec<String> = few.map(|(_, g)| format!("{} ({})", g.level, g.estimate.n_events)).collect();
+        let few = groups.filter(|(level, g)| n_of(&g.estimate) < FEW_EVENTS && values(*level).next().is_some());
+        let few: Vec<String> = few.map(|(_, g)| format!("{} ({})", g.level, n_of(&g.estimate))).collect();
         if !few.is_empty() {
             attributes.push(format!("{}: {}", attribute.attribute, few.join(", ")));
         }
@@ -253,7 +285,7 @@ fn few_events(report: &EvaluationReport) -> Option<Statement> {
         return None;
     }
     let mut sentences = vec![format!(
-        "The values of these groups are based on fewer than {FEW_EVENTS} events (number in brackets): {}. A single \
+        "The values of these groups are based on fewer than {FEW_EVENTS} {what} (number in brackets): {}. A single \
          person can change such a value: treat it as a hint, not as a finding.",
         attributes.join("; ")
     )];

@@ -1,5 +1,6 @@
 //! Files of predicted curves, with outcomes and groups: those of a run and of any other model.
 
+mod class_table;
 pub(crate) mod curve_columns;
 mod file;
 mod levels;
@@ -13,6 +14,7 @@ pub(crate) use file::{SAMPLE, read_samples};
 pub(crate) use outcomes::invalid;
 pub(crate) use sample_table::named_or_either;
 
+pub use class_table::{ClassOptions, ClassTable, OtherScale, read_class_table};
 pub use curve_columns::{CurveRepairs, Rising};
 pub use file::{
     PredictionTable, match_features, match_predictions, read_incidence, read_predictions, write_feature_blocks,

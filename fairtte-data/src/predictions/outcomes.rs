@@ -130,7 +130,12 @@ pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId])
 }
 
 /// Refuses a value of an event that no cell has.
-fn refuse_unused(table: &Table, column: &str, value: &str, cells: &[Option<String>]) -> Result<(), DataError> {
+pub(super) fn refuse_unused(
+    table: &Table,
+    column: &str,
+    value: &str,
+    cells: &[Option<String>],
+) -> Result<(), DataError> {
     if cells.is_empty() || cells.iter().flatten().any(|text| is_same(text, value)) {
         return Ok(());
     }
@@ -143,7 +148,7 @@ fn refuse_unused(table: &Table, column: &str, value: &str, cells: &[Option<Strin
 }
 
 /// The same text, or the same number (`2` and `2.0`).
-fn is_same(text: &str, value: &str) -> bool {
+pub(super) fn is_same(text: &str, value: &str) -> bool {
     text == value || text.parse::<f64>().is_ok_and(|number| value.parse() == Ok(number))
 }
 

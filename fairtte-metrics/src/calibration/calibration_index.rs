@@ -277,7 +277,7 @@ impl pulp::WithSimd for MeanErrors<'_> {
 }
 
 /// The non-linear term of a restricted cubic spline with three knots, divided by the squared range of the knots.
-fn spline(x: f64, [first, middle, last]: [f64; 3]) -> f64 {
+pub(crate) fn spline(x: f64, [first, middle, last]: [f64; 3]) -> f64 {
     let cube = |knot: f64| (x - knot).max(0.0).powi(3);
     let (to_last, to_middle) = ((middle - first) / (last - middle), (last - first) / (last - middle));
     (cube(first) - cube(middle) * to_middle + cube(last) * to_last) / (last - first).powi(2)

@@ -71,14 +71,7 @@ pub fn delong(predictions: &ClassPredictions) -> Result<DeLong, MetricError> {
 /// Those of [`delong`]; [`MetricError::LengthMismatch`] and [`MetricError::InvalidSetting`] unless the classes are the same;
 /// also if the difference does not vary.
 pub fn delong_test(first: &ClassPredictions, second: &ClassPredictions) -> Result<DeLongTest, MetricError> {
-    if first.n() != second.n() {
-        let (found, expected) = (second.n(), first.n());
-        return Err(MetricError::LengthMismatch { what: "probabilities of the second model", found, expected });
-    }
-    if let Some(row) = (0..first.n()).find(|row| first.positive()[*row] != second.positive()[*row]) {
-        let (setting, value) = ("classes of the second model", format!("different in row {row}"));
-        return Err(MetricError::InvalidSetting { setting, value, expected: "those of the first" });
-    }
+    first.check_same_classes(second)?;
     let difference = auc(first)? - auc(second)?;
     let (a, b) = (Placements::new(first)?, Placements::new(second)?);
     let variance = a.minus(&b).variance();

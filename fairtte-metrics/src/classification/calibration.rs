@@ -177,7 +177,7 @@ fn cells(predictions: &ClassPredictions) -> Result<(Vec<Cell>, Positives), Metri
 }
 
 /// Whether a positive sample is above a negative one, and one below one: else the likelihood has no maximum.
-fn overlap(predictions: &ClassPredictions) -> bool {
+pub(super) fn overlap(predictions: &ClassPredictions) -> bool {
     let ends = |class: bool| {
         let all = predictions.probability().iter().zip(predictions.positive());
         let of_class = all.filter(|(_, positive)| **positive == class);

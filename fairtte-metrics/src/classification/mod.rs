@@ -14,6 +14,7 @@ mod parity;
 mod predictions;
 pub(crate) mod replicates;
 mod scores;
+pub(crate) mod smoothed;
 #[cfg(test)]
 mod tests;
 

@@ -72,6 +72,22 @@ impl ClassPredictions {
         }
     }
 
+    /// Checks that both have the same classes, row by row.
+    ///
+    /// # Errors
+    /// [`MetricError::LengthMismatch`], [`MetricError::InvalidSetting`] with the first row that differs.
+    pub(crate) fn check_same_classes(&self, other: &Self) -> Result<(), MetricError> {
+        if other.n() != self.n() {
+            let (found, expected) = (other.n(), self.n());
+            return Err(MetricError::LengthMismatch { what: "probabilities of another model", found, expected });
+        }
+        if let Some(row) = (0..self.n()).find(|row| self.positive[*row] != other.positive[*row]) {
+            let (setting, value) = ("classes of another model", format!("different in row {row}"));
+            return Err(MetricError::InvalidSetting { setting, value, expected: "those of the first model" });
+        }
+        Ok(())
+    }
+
     pub(super) fn check_any(&self) -> Result<(), MetricError> {
         if self.n() == 0 { Err(MetricError::NoSamples) } else { Ok(()) }
     }
@@ -97,7 +113,7 @@ impl ClassPredictions {
     }
 
     /// By falling distinct probability: it, and the positive and negative samples that have it.
-    pub(super) fn runs(&self) -> Vec<(f64, f64, f64)> {
+    pub(crate) fn runs(&self) -> Vec<(f64, f64, f64)> {
         let mut runs: Vec<(f64, f64, f64)> = Vec::new();
         for row in self.falling() {
             let p = self.probability[row];

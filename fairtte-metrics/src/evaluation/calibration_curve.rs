@@ -15,12 +15,12 @@ use crate::evaluation::groups_summary::observed_interval;
 use crate::{MetricError, Outcomes};
 
 /// Average number of events by the horizon per bin.
-const EVENTS_PER_BIN: usize = 10;
+pub(crate) const EVENTS_PER_BIN: usize = 10;
 /// With fewer events by the horizon there is no smooth curve: it would be an arbitrary one.
-const FEWEST_EVENTS: usize = 20;
-const MOST_BINS: usize = 10;
+pub(crate) const FEWEST_EVENTS: usize = 20;
+pub(crate) const MOST_BINS: usize = 10;
 /// Points of the smooth curve: quantiles of the predicted risk.
-const CURVE_POINTS: usize = 51;
+pub(crate) const CURVE_POINTS: usize = 51;
 
 /// Predicted against observed risk of one group with at least 20 events by the horizon (or of all samples: no attribute, no level).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@
 //! the values is ours.
 
 use crate::bias::{LabelPermutations, PermutationTest};
-use crate::evaluation::evaluated::{Evaluated, Input, Sampled};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Sampled};
 use crate::evaluation::report::GapByChance;
 use crate::fairness::Comparison;
 use crate::resampling::Resample;
@@ -35,15 +35,15 @@ pub(crate) struct Relabelling {
 }
 
 impl Relabelling {
-    /// The levels with at least `min-events` events; `None` if these are fewer than two.
-    fn new(input: &Input<'_>, attribute: usize) -> Result<Option<Self>, MetricError> {
+    /// The levels with at least `min-events` events (or what is `counted`); `None` if these are fewer than two.
+    fn new(input: &Input<'_>, attribute: usize, counted: Counted) -> Result<Option<Self>, MetricError> {
         let (groups, settings) = (&input.groups[attribute], input.settings);
-        let n_events = |group: GroupId| {
-            let in_group = groups.membership().iter().zip(input.outcomes.event());
-            in_group.filter(|(of_row, event)| **of_row == Some(group) && **event).count()
+        let n_counted = |group: GroupId| {
+            let rows = groups.rows(group);
+            counted.of(rows.len(), rows.iter().filter(|row| input.outcomes.event()[**row]).count())
         };
         let levels: Vec<GroupId> =
-            groups.ids().filter(|group| n_events(*group) >= settings.min_events.max(1)).collect();
+            groups.ids().filter(|group| n_counted(*group) >= settings.min_events.max(1)).collect();
         if levels.len() < 2 {
             return Ok(None);
         }
@@ -102,13 +102,14 @@ impl RelabelledValues {
     /// Empty if the settings ask for no permutation.
     pub(crate) fn of_attributes(
         input: &Input<'_>,
+        counted: Counted,
         of_weights: impl Fn(&Relabelling) -> Result<Vec<Vec<Option<f64>>>, MetricError>,
     ) -> Result<Vec<Option<Self>>, MetricError> {
         if input.settings.permutations == 0 {
             return Ok(vec![]);
         }
         let of_attribute = |attribute: usize| {
-            let Some(relabelling) = Relabelling::new(input, attribute)? else { return Ok(None) };
+            let Some(relabelling) = Relabelling::new(input, attribute, counted)? else { return Ok(None) };
             let found = of_weights(&relabelling)?;
             let values = found.chunks(relabelling.levels.len()).map(<[_]>::to_vec).collect();
             Ok(Some(Self { levels: relabelling.levels, values }))

@@ -18,8 +18,9 @@ use crate::classification::{
 };
 use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
-use crate::evaluation::evaluated::{Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
-use crate::evaluation::model_comparison::{ModelComparison, check_names, compare_pairs, every_two, owned};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
+use crate::evaluation::model_comparison::{ModelComparison, ModelPair, check_names, compare_pairs, every_two, owned};
+use crate::evaluation::models::{TradeOff, check_reference, trade_offs};
 use crate::evaluation::report::{Estimate, MetricReport};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::evaluation::summary::Summary;
@@ -58,6 +59,20 @@ impl ClassReport {
     }
 }
 
+/// The result of [`evaluate_class_models`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ClassModels {
+    /// Name of the model that all others are compared with.
+    pub reference: String,
+    /// Name and report of every model, in the order given; all have the same samples and threshold.
+    pub models: Vec<(String, ClassReport)>,
+    /// One entry per metric and other model: its values minus those of the reference.
+    pub pairs: Vec<ModelPair>,
+    /// One entry per metric and attribute.
+    pub trade_offs: Vec<TradeOff>,
+}
+
 /// The criteria of one attribute, of the groups that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -82,7 +97,7 @@ pub struct AttributeParity {
 /// ratio, worst group, differences and intervals, and the criteria of fairness at the threshold.
 ///
 /// Row `i` of every argument is the same sample. Of `settings`, those of replicates, permutations, intervals, `min-events`
-/// and references are used; `min-events` counts positive samples.
+/// and references are used; `min-events` counts the samples of the rarer class of a group.
 ///
 /// Cost: O(n log n), and O(n) per replicate and attribute; 32 replicates go through the sorted samples together.
 ///
@@ -117,7 +132,17 @@ pub fn evaluate_classes(
     let input = Input { subjects, outcomes: &outcomes, competing: None, groups, settings };
     input.check()?;
     let evaluated = Evaluated::of_classes(&input, predictions, class, true)?;
-    let summary = Summary { input: &input, evaluated: &evaluated };
+    Ok(report(&input, &evaluated, predictions, class))
+}
+
+fn report(
+    input: &Input<'_>,
+    evaluated: &Evaluated<'_>,
+    predictions: &ClassPredictions,
+    class: &ClassSettings,
+) -> ClassReport {
+    let Input { subjects, groups, settings, .. } = *input;
+    let summary = Summary { input, evaluated };
     let underdiagnosis = match class.underdiagnosis {
         Underdiagnosis::MissedDisease => FNR,
         Underdiagnosis::CalledNoFinding => FPR,
@@ -140,7 +165,7 @@ pub fn evaluate_classes(
     };
     let metrics: Vec<MetricReport> = (0..N_CLASS_METRICS).map(named).collect();
     let parity = (0..groups.len()).map(|attribute| parity(&summary, &metrics, attribute, underdiagnosis)).collect();
-    Ok(ClassReport {
+    ClassReport {
         n: predictions.n(),
         n_positive: predictions.n_positive(),
         n_subjects: count_subjects(subjects, &(0..predictions.n()).collect::<Vec<_>>()),
@@ -150,7 +175,7 @@ pub fn evaluate_classes(
         delong: delong(predictions).ok(),
         tpr_at_tnr_step: tpr_at_tnr(predictions, class.tnr, RocReading::Step).ok(),
         parity,
-    })
+    }
 }
 
 /// Compares every two of `models` (name and probabilities) in the metrics of a class, on the same samples and with the same
@@ -167,27 +192,67 @@ pub fn compare_classes(
     settings: &EvaluationSettings,
 ) -> Result<ModelComparison, MetricError> {
     class.validate()?;
-    let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
-    check_names(&names)?;
-    let first = models[0].1;
-    for (_, other) in &models[1..] {
-        if other.n() != first.n() {
-            let (found, expected) = (other.n(), first.n());
-            return Err(MetricError::LengthMismatch { what: "probabilities of a model", found, expected });
-        }
-        if let Some(row) = (0..first.n()).find(|row| first.positive()[*row] != other.positive()[*row]) {
-            let (setting, value) = ("classes of a model", format!("different in row {row}"));
-            return Err(MetricError::InvalidSetting { setting, value, expected: "those of the first model" });
-        }
-    }
-    let outcomes = outcomes(first)?;
+    let names = names_of(models)?;
+    let outcomes = outcomes(models[0].1)?;
     let input = Input { subjects, outcomes: &outcomes, competing: None, groups, settings };
     input.check()?;
-    let evaluate = |(_, model): &(&str, &ClassPredictions)| Evaluated::of_classes(&input, model, class, false);
-    let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
+    let evaluated = evaluated(models, &input, class, false)?;
     let every_two = every_two(models.len());
     let of_metric = |metric: usize| compare_pairs(&names, &every_two, &evaluated, metric, settings);
     Ok(ModelComparison { models: owned(&names), pairs: (0..N_CLASS_METRICS).flat_map(of_metric).collect() })
+}
+
+/// The reports of several models on the same samples, and the differences of the others from `models[reference]`.
+///
+/// Every report is that of [`evaluate_classes`], and every difference is paired. Cost: that of the reports.
+///
+/// # Errors
+/// Those of [`compare_classes`]; [`MetricError::InvalidSetting`] if there is no model `reference`.
+pub fn evaluate_class_models(
+    models: &[(&str, &ClassPredictions)],
+    reference: usize,
+    subjects: &[SubjectId],
+    groups: &[Groups],
+    class: &ClassSettings,
+    settings: &EvaluationSettings,
+) -> Result<ClassModels, MetricError> {
+    class.validate()?;
+    let names = names_of(models)?;
+    check_reference(reference, models.len())?;
+    let outcomes = outcomes(models[0].1)?;
+    let input = Input { subjects, outcomes: &outcomes, competing: None, groups, settings };
+    input.check()?;
+    let evaluated = evaluated(models, &input, class, true)?;
+    let reports = models.iter().zip(&evaluated);
+    let reports: Vec<ClassReport> =
+        reports.map(|((_, predictions), evaluated)| report(&input, evaluated, predictions, class)).collect();
+    let others: Vec<(usize, usize)> =
+        (0..models.len()).filter(|model| *model != reference).map(|model| (model, reference)).collect();
+    let pairs = (0..N_CLASS_METRICS).flat_map(|metric| compare_pairs(&names, &others, &evaluated, metric, settings));
+    let trade_offs = (0..N_CLASS_METRICS).flat_map(|metric| {
+        let of_models: Vec<&MetricReport> = reports.iter().map(|report| &report.metrics[metric]).collect();
+        trade_offs(&names, &of_models)
+    });
+    let (pairs, trade_offs) = (pairs.collect(), trade_offs.collect());
+    let models = owned(&names).into_iter().zip(reports).collect();
+    Ok(ClassModels { reference: names[reference].to_owned(), models, pairs, trade_offs })
+}
+
+/// The names of models, which must be different and have the same classes.
+fn names_of<'a>(models: &[(&'a str, &ClassPredictions)]) -> Result<Vec<&'a str>, MetricError> {
+    let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
+    check_names(&names)?;
+    models[1..].iter().try_for_each(|(_, other)| models[0].1.check_same_classes(other))?;
+    Ok(names)
+}
+
+fn evaluated(
+    models: &[(&str, &ClassPredictions)],
+    input: &Input<'_>,
+    class: &ClassSettings,
+    relabelled: bool,
+) -> Result<Vec<Evaluated<'static>>, MetricError> {
+    models.iter().map(|(_, model)| Evaluated::of_classes(input, model, class, relabelled)).collect()
 }
 
 /// Positive samples as events, all at one time.
@@ -244,6 +309,9 @@ fn kinds() -> Vec<Kind> {
     };
     (0..N_CLASS_METRICS).map(kind).collect()
 }
+
+/// A group with few negative samples has no false positive rate worth comparing.
+pub(crate) const COUNTED: Counted = Counted::RarerClass;
 
 /// The metrics of some rows, each by its own function, and what replicates are made from.
 struct ClassSlice {
@@ -317,9 +385,11 @@ impl Evaluated<'static> {
         let mut of_groups = slices[1..].iter();
         let attributes = groups.iter().map(|groups| {
             let of_group = |_: &[usize]| of_groups.next().map(ClassSlice::to_slice).ok_or(MetricError::NoSamples);
-            PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)
+            let mut found = PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)?;
+            found.groups.iter_mut().for_each(|group| group.n_events = COUNTED.of(group.n, group.n_events));
+            Ok(found)
         });
-        let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
+        let attributes = attributes.collect::<Result<Vec<_>, MetricError>>()?;
         let values = |draws: Draws<'_>| values(&slices, draws, &input.settings.stop);
         let resampled = Resampled::new(input, &bootstrap, slices.len(), N_CLASS_METRICS, values)?;
         let by_chance = if relabelled {
@@ -327,12 +397,13 @@ impl Evaluated<'static> {
                 let found = self::values(&slices[..1], Draws::Relabelled(relabelling), &input.settings.stop)?.values;
                 Ok(found.into_iter().map(|of_slice| of_slice[0].to_vec()).collect())
             };
-            RelabelledValues::of_attributes(input, of_weights)?
+            RelabelledValues::of_attributes(input, COUNTED, of_weights)?
         } else {
             vec![]
         };
         let (cells, overall) = (Cells::new(groups, &[]), slices[0].to_slice());
-        Ok(Self { metrics: &CLASS_METRICS, kinds: kinds(), overall, attributes, cells, resampled, by_chance })
+        let (metrics, kinds) = (&CLASS_METRICS, kinds());
+        Ok(Self { metrics, kinds, counted: COUNTED, overall, attributes, cells, resampled, by_chance })
     }
 }
 

@@ -123,6 +123,7 @@ impl ChosenTimes {
             n_events: outcomes.n_events(),
             n_subjects: count_subjects(subjects, &all_rows),
             cause: None,
+            class: None,
             reading: settings.reading.to_string(),
             settings: settings.clone(),
             times_undefined: self.window.as_ref().err().map(ToString::to_string),

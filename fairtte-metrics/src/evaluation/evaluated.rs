@@ -124,6 +124,34 @@ pub(crate) struct Kind {
     pub(crate) has_best: bool,
 }
 
+/// What `min-events` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Observed events.
+    #[default]
+    Events,
+    /// Samples of the rarer class, where events are positive samples: metrics of a class need both.
+    RarerClass,
+}
+
+impl Counted {
+    /// How many there are among `n` samples with `n_events` events.
+    pub(crate) fn of(self, n: usize, n_events: usize) -> usize {
+        match self {
+            Self::Events => n_events,
+            Self::RarerClass => n_events.min(n - n_events),
+        }
+    }
+
+    /// Why a group with `n` of them, fewer than `needed`, is not compared.
+    pub(crate) fn too_few(self, n: usize, needed: usize) -> MetricError {
+        match self {
+            Self::Events => MetricError::FewEvents { n_events: n, needed },
+            Self::RarerClass => MetricError::FewOfClass { n, needed },
+        }
+    }
+}
+
 impl Default for Kind {
     fn default() -> Self {
         Self { target: None, is_distance: false, has_best: true }
@@ -141,6 +169,8 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) metrics: &'a [MetricDescription<'a>],
     /// By metric.
     pub(crate) kinds: Vec<Kind>,
+    /// The groups of `attributes` have this number as their events.
+    pub(crate) counted: Counted,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     pub(crate) cells: Cells,
@@ -243,7 +273,7 @@ impl Evaluated<'_> {
     pub(crate) fn compared(&self, metric: usize, attribute: usize, min_events: usize) -> PerGroup<f64> {
         let mut groups = self.per_group(metric, attribute);
         for group in groups.groups.iter_mut().filter(|group| group.n_events < min_events) {
-            group.value = Err(MetricError::FewEvents { n_events: group.n_events, needed: min_events });
+            group.value = Err(self.counted.too_few(group.n_events, min_events));
         }
         groups
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classification::horizon::curves_at;
 use crate::classification::{ClassPredictions, HorizonClasses, binary_at_horizon};
+use crate::evaluation::classes::COUNTED;
 use crate::evaluation::evaluated::{Evaluated, Input};
 use crate::evaluation::metrics::PreparedMetric;
 use crate::evaluation::prepared::Prepared;
@@ -42,7 +43,7 @@ pub struct HorizonReport {
     pub naive: MetricReport,
     /// The AUC of all samples with weights.
     pub weighted: MetricReport,
-    /// AUC of the class minus that with weights, in the order of `left_out`; without interval with too few events.
+    /// AUC of the class minus that with weights, in the order of `left_out`; without interval with too few samples of one class.
     pub differences: Vec<Difference>,
 }
 
@@ -117,7 +118,8 @@ pub fn evaluate_at_horizon(
     let pairs = std::iter::once([evaluated.overall(0), evaluated.overall(1)])
         .chain(levels.map(|(k, level)| [evaluated.group(0, k, level), evaluated.group(1, k, level)]));
     let differences = pairs.zip(&left_out).map(|([naive, weighted], counts)| {
-        without_test_if_few(difference(&naive, &weighted, settings), counts.n_positive, settings.min_events)
+        let n_rarer = counts.n_positive.min(counts.n_negative);
+        without_test_if_few(difference(&naive, &weighted, settings), COUNTED, n_rarer, settings.min_events)
     });
     let differences = differences.collect();
     Ok(HorizonReport { horizon, differences, left_out, naive: summary.metric(0), weighted: summary.metric(1) })

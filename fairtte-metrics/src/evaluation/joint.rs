@@ -6,7 +6,7 @@ use crate::MetricError;
 use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluate::METRICS;
-use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Predictions, Slice, SliceValue};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::ids::to_u32;
@@ -48,13 +48,22 @@ impl Evaluated<'_> {
                 let found = self::values(&sorted, Draws::Relabelled(relabelling), &settings.stop)?.values;
                 Ok(found.into_iter().map(|slices| slices[0].to_vec()).collect())
             };
-            RelabelledValues::of_attributes(input, of_weights)?
+            RelabelledValues::of_attributes(input, Counted::Events, of_weights)?
         } else {
             vec![]
         };
         let cells = Cells::new(groups, &[]);
         let kinds = vec![Kind::default(); N_METRICS];
-        Ok(Self { metrics: &METRICS, kinds, overall, attributes, cells, resampled, by_chance })
+        Ok(Self {
+            metrics: &METRICS,
+            kinds,
+            counted: Counted::Events,
+            overall,
+            attributes,
+            cells,
+            resampled,
+            by_chance,
+        })
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod calibration_curve;
 pub(crate) mod causes;
 mod censoring_by_group;
 pub(crate) mod chance;
+pub(crate) mod class_groups;
 pub(crate) mod classes;
 pub(crate) mod cohorts;
 pub(crate) mod coverage;
@@ -37,7 +38,11 @@ pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use causes::evaluate_cause;
 pub use censoring_by_group::{CensoringByGroup, GroupCensoring};
-pub use classes::{AttributeParity, CLASS_METRICS, ClassReport, ClassSettings, compare_classes, evaluate_classes};
+pub use class_groups::{ClassGroups, ClassSummary, RocCurve, describe_classes};
+pub use classes::{
+    AttributeParity, CLASS_METRICS, ClassModels, ClassReport, ClassSettings, compare_classes, evaluate_class_models,
+    evaluate_classes,
+};
 pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};

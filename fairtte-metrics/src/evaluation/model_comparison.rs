@@ -227,7 +227,7 @@ impl Pair<'_> {
         let of_level = |level: usize| {
             let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
             let found = difference(&sampled(self.first), &sampled(self.second), self.settings);
-            without_test_if_few(found, groups.groups[level].n_events, self.settings.min_events)
+            without_test_if_few(found, self.first.counted, groups.groups[level].n_events, self.settings.min_events)
         };
         AttributeDifferences {
             attribute: groups.attribute.clone(),

@@ -135,10 +135,7 @@ fn reports(
 ) -> Result<ModelReports, MetricError> {
     let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
     check_names(&names)?;
-    if reference >= models.len() {
-        let (setting, value) = ("place of the reference model", reference.to_string());
-        return Err(MetricError::InvalidSetting { setting, value, expected: "a place below the number of models" });
-    }
+    check_reference(reference, models.len())?;
     input.check()?;
     models.iter().try_for_each(|(_, curves)| curves.check_rows(input.outcomes.n()))?;
     let chosen = ChosenTimes::of_models(models, input, censoring);
@@ -150,7 +147,8 @@ fn reports(
     };
     let predictions = predictions(models, censoring, &chosen);
     let found = each_metric(input, &predictions, &chosen.horizon, true, of_metric)?;
-    let trade_offs = found.iter().flat_map(|(reports, _)| trade_offs(&names, reports)).collect();
+    let trade_offs =
+        found.iter().flat_map(|(reports, _)| trade_offs(&names, &reports.iter().collect::<Vec<_>>())).collect();
     let mut metrics: Vec<Vec<MetricReport>> = vec![Vec::with_capacity(found.len()); models.len()];
     let mut pairs = Vec::new();
     for (reports, of_metric) in found {
@@ -164,10 +162,19 @@ fn reports(
     Ok(ModelReports { reference: names[reference].to_owned(), models, pairs, trade_offs })
 }
 
+/// Checks that there is a model `reference`.
+pub(crate) fn check_reference(reference: usize, n_models: usize) -> Result<(), MetricError> {
+    if reference < n_models {
+        return Ok(());
+    }
+    let (setting, value) = ("place of the reference model", reference.to_string());
+    Err(MetricError::InvalidSetting { setting, value, expected: "a place below the number of models" })
+}
+
 /// One metric of all models against its gaps.
-fn trade_offs(names: &[&str], reports: &[MetricReport]) -> Vec<TradeOff> {
+pub(crate) fn trade_offs(names: &[&str], reports: &[&MetricReport]) -> Vec<TradeOff> {
     let of_attribute = |attribute: usize| {
-        let point = |(name, report): (&&str, &MetricReport)| {
+        let point = |(name, report): (&&str, &&MetricReport)| {
             let (value, gap) = (&report.overall, &report.attributes[attribute].gap);
             TradeOffPoint {
                 model: (*name).to_owned(),

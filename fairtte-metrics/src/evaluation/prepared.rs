@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::evaluation::Stop;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
-use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Predictions, Slice, SliceValue};
 use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric, ScoredSample, WeightBlock};
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Draws, Resampled, Values};
@@ -131,12 +131,12 @@ impl<'a> Evaluated<'a> {
                         .values;
                 Ok(found.into_iter().flatten().collect())
             };
-            RelabelledValues::of_attributes(input, of_weights)?
+            RelabelledValues::of_attributes(input, Counted::Events, of_weights)?
         } else {
             vec![]
         };
         let (kinds, overall) = (vec![Kind::default(); metrics.len()], slices[0].to_slice());
-        Ok(Self { metrics, kinds, overall, attributes, cells, resampled, by_chance })
+        Ok(Self { metrics, kinds, counted: Counted::Events, overall, attributes, cells, resampled, by_chance })
     }
 }
 

@@ -8,7 +8,8 @@ use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
 use crate::evaluation::{
-    CalibrationCurve, CensoringByGroup, GroupSummary, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow,
+    CalibrationCurve, CensoringByGroup, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary, ModelReports, NumbersAtRisk,
+    OverTime, RiskTertiles, TimeWindow,
 };
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
@@ -29,7 +30,11 @@ pub struct EvaluationReport {
     /// incidences, and curves are 1 minus them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<EvaluatedCause>,
-    /// How curves were read between grid points, for example `refined x10`.
+    /// What a class is evaluated with, where predictions are its probabilities: then events are positive samples, and there are
+    /// neither times nor curves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassSettings>,
+    /// How curves were read between grid points, for example `refined x10`; empty of a class.
     pub reading: String,
     /// The settings, with all defaults written out.
     pub settings: EvaluationSettings,
@@ -68,9 +73,49 @@ pub struct EvaluationReport {
 }
 
 impl EvaluationReport {
+    /// The report of a class in the form of all reports, so that they are shown by the same code; what is about times and curves
+    /// is empty.
+    pub fn of_class(report: &ClassReport, groups: &ClassGroups) -> Self {
+        Self {
+            n: report.n,
+            n_events: report.n_positive,
+            n_subjects: report.n_subjects,
+            cause: None,
+            class: Some(report.class),
+            reading: String::new(),
+            settings: report.settings.clone(),
+            times: None,
+            times_undefined: None,
+            horizon: None,
+            horizon_undefined: None,
+            metrics: report.metrics.clone(),
+            curves: Vec::new(),
+            groups_summary: Vec::new(),
+            calibration: groups.calibration.clone(),
+            over_time: Vec::new(),
+            risk_tertiles: Vec::new(),
+            decisions: None,
+        }
+    }
+
     /// The metric of this name.
     pub fn metric(&self, name: &str) -> Option<&MetricReport> {
         self.metrics.iter().find(|metric| metric.name == name)
+    }
+}
+
+impl ModelReports {
+    /// The same of several models; `groups` are those of each.
+    pub fn of_classes(models: &ClassModels, groups: &[ClassGroups]) -> Self {
+        let report = |((name, report), groups): (&(String, ClassReport), &ClassGroups)| {
+            (name.clone(), EvaluationReport::of_class(report, groups))
+        };
+        Self {
+            reference: models.reference.clone(),
+            models: models.models.iter().zip(groups).map(report).collect(),
+            pairs: models.pairs.clone(),
+            trade_offs: models.trade_offs.clone(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Turns values and their replicates into the entries of a report.
 
-use crate::evaluation::evaluated::{Evaluated, Input, Sampled, Slice, count_subjects};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Sampled, Slice, count_subjects};
 use crate::evaluation::report::{
     AttributeReport, Difference, Estimate, GroupComparisons, GroupDifference, GroupReport, MetricDescription,
     MetricReport,
@@ -146,7 +146,8 @@ impl Summary<'_> {
     /// value means anything.
     fn difference(&self, first: &Sampled, second: &Sampled, n_events: usize) -> Difference {
         let EvaluationSettings { min_events, .. } = *self.input.settings;
-        without_test_if_few(difference(first, second, self.input.settings), n_events, min_events)
+        let found = difference(first, second, self.input.settings);
+        without_test_if_few(found, self.evaluated.counted, n_events, min_events)
     }
 
     /// The estimate of the whole sample or of one group (`None`: of a group without samples).
@@ -172,8 +173,9 @@ impl Summary<'_> {
         // A reflected quantile may lie beyond the smallest distance.
         let within = |end: f64| if sampled.is_distance { end.max(0.0) } else { end };
         let n_events = rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count();
+        let counted = self.evaluated.counted;
         Estimate {
-            caution: ends.and_then(|_| caution(n_events, sampled.is_distance)),
+            caution: ends.and_then(|_| caution(counted, counted.of(rows.len(), n_events), sampled.is_distance)),
             value: sampled.value.as_ref().ok().copied(),
             undefined: sampled.value.as_ref().err().map(ToString::to_string),
             lower: ends.map(|interval| within(interval.lower)),
@@ -191,9 +193,13 @@ impl Summary<'_> {
 }
 
 /// Why an interval may be too narrow: what simulations of [`FEW_FOR_INTERVALS`] showed.
-fn caution(n_events: usize, is_distance: bool) -> Option<String> {
-    if n_events < FEW_FOR_INTERVALS {
-        return Some(format!("{n_events} events, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"));
+fn caution(counted: Counted, n: usize, is_distance: bool) -> Option<String> {
+    if n < FEW_FOR_INTERVALS {
+        let what = match counted {
+            Counted::Events => "events",
+            Counted::RarerClass => "samples of the rarer class",
+        };
+        return Some(format!("{n} {what}, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"));
     }
     is_distance.then(|| "intervals of distances are a little too narrow".to_owned())
 }
@@ -242,12 +248,12 @@ impl Sampled {
     }
 }
 
-/// `found`, without interval and p value if it is about fewer events than `needed`.
-pub(crate) fn without_test_if_few(found: Difference, n_events: usize, needed: usize) -> Difference {
-    if n_events >= needed || found.value.is_none() {
+/// `found`, without interval and p value if it is about fewer events (or samples of the rarer class) than `needed`.
+pub(crate) fn without_test_if_few(found: Difference, counted: Counted, n: usize, needed: usize) -> Difference {
+    if n >= needed || found.value.is_none() {
         return found;
     }
-    let undefined = Some(MetricError::FewEvents { n_events, needed }.to_string());
+    let undefined = Some(counted.too_few(n, needed).to_string());
     Difference { undefined, lower: None, upper: None, p_value: None, ..found }
 }
 

@@ -1,6 +1,6 @@
 //! From the metrics of imputations and draws to estimates with intervals, by the same code as in the main report.
 
-use crate::evaluation::evaluated::{Evaluated, Input, Kind, Slice, SliceValue};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Slice, SliceValue};
 use crate::evaluation::report::{AttributeReport, MetricDescription};
 use crate::evaluation::resampled::Resampled;
 use crate::evaluation::summary::Summary;
@@ -138,6 +138,7 @@ impl Assembly<'_> {
         Ok(Evaluated {
             metrics: self.metrics,
             kinds: self.kinds.to_vec(),
+            counted: Counted::Events,
             overall: slice((0..outcomes.n()).collect(), &pooled[0]),
             attributes: groups.iter().map(attribute).collect::<Result<_, _>>()?,
             cells: Cells::new(groups, &[]),

@@ -4,7 +4,7 @@
 //! Every file is read and refused as if it were the only one (`read.rs`). Samples that a file lacks are left out for all
 //! models, and counted.
 
-mod read;
+pub(super) mod read;
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ pub(super) fn run(
 }
 
 /// The place of the model that the others are compared with.
-fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize, CliError> {
+pub(super) fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize, CliError> {
     let Some(wanted) = &arguments.models.reference_model else { return Ok(0) };
     names.iter().position(|name| name == wanted).ok_or_else(|| {
         let message = format!("there is no model \"{wanted}\", expected one of {}", names.join(", "));
@@ -181,6 +181,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
         censoring: censoring_sample(compared.censoring.fitted_on, part),
         warnings: &warnings,
         notes: &notes,
+        class_tables: &[],
     };
     let models = found.iter().zip(&compared.models).zip(&reports.models);
     let record = Record {

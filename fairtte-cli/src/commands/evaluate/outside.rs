@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
-use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table};
+use fairtte_data::predictions::{
+    ChangingAttribute, CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table,
+};
 use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{
@@ -16,7 +18,7 @@ use fairtte_metrics::{
 
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
-use super::{baseline, models, own_table};
+use super::{baseline, classes, models, own_table};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::baseline::{Baseline, CovariateColumn};
@@ -29,6 +31,13 @@ use crate::sensitivity::Sensitivity;
 const MOST_NAMES: usize = 12;
 
 pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
+    if arguments.classes.is_binary() {
+        return classes::run(arguments, outputs);
+    }
+    if let Some(option) = arguments.classes.first_given() {
+        let message = "it is about the probability of a class, expected --task binary".to_owned();
+        return Err(CliError::setting(option, message, None));
+    }
     let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
     let predictions = arguments.predictions.first().ok_or_else(missing)?;
     let names = models::names(arguments)?;
@@ -361,25 +370,38 @@ pub(in super::super) fn with_help(error: DataError) -> CliError {
 }
 
 pub(super) fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Option<Repair>) -> Vec<String> {
+    let mut notes = notes_on_samples(configs, table.has_subjects, &table.changing_attributes(configs));
+    notes.extend(note_on_repairs(&table.repairs, repair, table.cohort.n()));
+    notes.extend(note_on_ignored(&table.ignored));
+    notes
+}
+
+/// Notes on attributes and subjects.
+pub(super) fn notes_on_samples(
+    configs: &[AttributeConfig],
+    has_subjects: bool,
+    changing: &[ChangingAttribute],
+) -> Vec<String> {
     let mut notes = Vec::new();
     if configs.is_empty() {
         notes.push("There are no --attributes: only the whole sample is evaluated.".to_owned());
     }
-    if !table.has_subjects {
+    if !has_subjects {
         notes.push(
             "There is no column \"subject\": every sample counts as a subject of its own. If a person has several \
              samples, the intervals are too narrow."
                 .to_owned(),
         );
     }
-    notes.extend(table.changing_attributes(configs).iter().map(|changing| format!("{changing}.")));
-    notes.extend(note_on_repairs(&table.repairs, repair, table.cohort.n()));
-    if let Some((shown, more)) = shorten(&table.ignored) {
-        let (noun, verb) = if table.ignored.len() == 1 { ("column", "was") } else { ("columns", "were") };
-        let n = table.ignored.len();
-        notes.push(format!("{n} {noun} {verb} not used: {shown}{more}."));
-    }
+    notes.extend(changing.iter().map(|changing| format!("{changing}.")));
     notes
+}
+
+/// A note on the columns that were not used; `None` if all were.
+pub(super) fn note_on_ignored(ignored: &[String]) -> Option<String> {
+    let (shown, more) = shorten(ignored)?;
+    let (noun, verb) = if ignored.len() == 1 { ("column", "was") } else { ("columns", "were") };
+    Some(format!("{} {noun} {verb} not used: {shown}{more}.", ignored.len()))
 }
 
 fn shorten(names: &[String]) -> Option<(String, String)> {

@@ -17,14 +17,7 @@ pub(super) fn attributes(list: &[AttributeConfig]) -> Result<Vec<AttributeConfig
 /// # Errors
 /// [`CliError::Config`] if two options name one column.
 pub(in super::super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOptions, CliError> {
-    let named: Vec<(&str, &String)> =
-        columns(own).into_iter().filter_map(|(option, _, named)| Some((option, named?))).collect();
-    for (k, (option, name)) in named.iter().enumerate() {
-        if let Some((other, _)) = named[..k].iter().find(|(_, other)| other == name) {
-            let message = format!("\"{name}\" is also the column of {other}, expected another one");
-            return Err(CliError::setting(option, message, None));
-        }
-    }
+    require_different(columns(own).into_iter().map(|(option, _, named)| (option, named)))?;
     let columns = ColumnNames {
         sample: own.sample.clone(),
         subject: own.subject.clone(),
@@ -36,8 +29,25 @@ pub(in super::super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOp
     Ok(ReadOptions { columns, missing: own.missing.clone(), rising })
 }
 
+/// Checks that no two options name one column.
+///
+/// # Errors
+/// [`CliError::Config`] with both.
+pub(super) fn require_different<'a>(
+    named: impl IntoIterator<Item = (&'static str, Option<&'a String>)>,
+) -> Result<(), CliError> {
+    let named: Vec<(&str, &String)> = named.into_iter().filter_map(|(option, named)| Some((option, named?))).collect();
+    for (k, (option, name)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[..k].iter().find(|(_, other)| other == name) {
+            let message = format!("\"{name}\" is also the column of {other}, expected another one");
+            return Err(CliError::setting(option, message, None));
+        }
+    }
+    Ok(())
+}
+
 /// The options that name a column, each with the usual name and the one that was given.
-fn columns(own: &OwnTable) -> [(&'static str, &'static str, Option<&String>); 4] {
+pub(super) fn columns(own: &OwnTable) -> [(&'static str, &'static str, Option<&String>); 4] {
     [
         ("--sample", "sample", own.sample.as_ref()),
         ("--subject", "subject", own.subject.as_ref()),
@@ -94,10 +104,14 @@ pub(super) fn name_unit(cohort: &mut Cohort, own: &OwnTable) -> Result<(), CliEr
 
 /// Notes on the meaning of columns and values.
 pub(super) fn notes(table: &ScoredTable) -> Vec<String> {
-    let subjects = table
-        .likely_subjects()
+    notes_on_columns(table.likely_subjects(), &table.doubtful_levels())
+}
+
+/// The same of a column that may name the subjects, and of values that may not be groups.
+pub(super) fn notes_on_columns(subjects: Option<&str>, doubts: &[DoubtfulLevels]) -> Vec<String> {
+    let subjects = subjects
         .map(|column| format!("Column \"{column}\" may name the subjects; if it does: --subject {}.", quoted(column)));
-    subjects.into_iter().chain(notes_on_levels(&table.doubtful_levels())).collect()
+    subjects.into_iter().chain(notes_on_levels(doubts)).collect()
 }
 
 /// Notes on the values of attributes that `--missing` may name.
@@ -122,7 +136,7 @@ fn note(doubt: &DoubtfulLevels, remedy: &str) -> String {
 }
 
 /// A name as a shell takes it.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_.-/".contains(letter);
     if name.chars().all(is_plain) { name.to_owned() } else { format!("\"{name}\"") }
 }

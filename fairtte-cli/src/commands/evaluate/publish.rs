@@ -24,7 +24,7 @@ use crate::run_folder::{RunFolder, write_text};
 use crate::sensitivity::Sensitivity;
 
 /// Columns of the table on the terminal, which fits the usual window.
-const TERMINAL_WIDTH: usize = 80;
+pub(super) const TERMINAL_WIDTH: usize = 80;
 
 /// The paths of the page and the numbers; the flat table is beside the numbers.
 pub(super) struct Target {
@@ -214,7 +214,7 @@ pub(super) fn show(target: &Target, page: &Page<'_>, text: &str, outputs: &Outpu
 }
 
 /// Whether standard output is a terminal, and nobody asked for no colour (<https://no-color.org>).
-fn colour_is_wanted() -> bool {
+pub(super) fn colour_is_wanted() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     std::io::stdout().is_terminal() && !refused
 }

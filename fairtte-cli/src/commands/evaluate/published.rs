@@ -26,6 +26,8 @@ pub(in crate::commands) struct Published {
 struct Around {
     part: String,
     #[serde(default)]
+    task: Option<String>,
+    #[serde(default)]
     input: Option<Input>,
     #[serde(default)]
     coverage: Option<Coverage>,
@@ -51,8 +53,30 @@ impl Published {
             }
             other => other,
         };
-        let Around { part, input, coverage, warnings } = read_json(path).map_err(not_one)?;
+        let Around { part, task, input, coverage, warnings } = read_json(path).map_err(not_one)?;
+        if let Some(task) = task {
+            let problem = format!("it is the evaluation of the task \"{task}\", expected that of survival curves");
+            return Err(CliError::RunFolder { path: path.to_owned(), problem });
+        }
         let report = read_json(path).map_err(not_one)?;
         Ok(Self { part, title: input.and_then(|input| input.title), coverage, warnings, report })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn the_evaluation_of_a_class_is_no_evaluation_of_curves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("evaluation.json");
+        std::fs::write(&path, r#"{"task": "binary", "part": "all", "n": 3}"#).unwrap();
+        let message = Published::read(&path).err().map(|error| error.to_string()).unwrap();
+        assert!(
+            message.ends_with("it is the evaluation of the task \"binary\", expected that of survival curves"),
+            "{message}"
+        );
     }
 }

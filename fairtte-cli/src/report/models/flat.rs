@@ -34,7 +34,7 @@ pub(crate) fn write_models(path: &Path, reports: &ModelReports) -> Result<(), Da
 }
 
 /// The kinds are those of the numbers that are subtracted.
-fn differences(pair: &ModelPair) -> Vec<FlatRow> {
+pub(in super::super) fn differences(pair: &ModelPair) -> Vec<FlatRow> {
     let row = |attribute: &str, kind, level: &str, of: &Difference| {
         of_difference(&pair.metric, attribute, kind, level.to_owned(), of)
     };

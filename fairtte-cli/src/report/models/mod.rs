@@ -10,8 +10,10 @@ mod tests;
 use fairtte_metrics::evaluation::{MetricReport, ModelReports};
 
 use super::ReportError;
+use super::classes::ClassTable;
 use super::rows;
 
+pub(super) use flat::differences as flat_differences;
 pub(crate) use flat::write_models;
 pub(super) use lines::{Line as DifferenceLine, OfPair, of_metric, signed};
 pub(super) use page::{Cell, SummaryRow, summary};
@@ -34,6 +36,8 @@ pub(crate) struct ModelsPage<'a> {
     pub(crate) warnings: &'a [String],
     /// Remarks for the reader, one paragraph each.
     pub(crate) notes: &'a [String],
+    /// What only probabilities of a class have; empty for curves.
+    pub(crate) class_tables: &'a [ClassTable],
 }
 
 /// The HTML page of several models: one file without script or anything from elsewhere.

@@ -4,6 +4,7 @@ use fairtte_metrics::evaluation::{Estimate, MetricReport, ModelPair, ModelReport
 use serde::Serialize;
 
 use super::super::ReportError;
+use super::super::classes::ClassTable;
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
 use super::super::names::{names, names_of_metrics};
 
@@ -39,6 +40,7 @@ struct Context<'a> {
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
     has_attributes: bool,
+    class_tables: &'a [ClassTable],
 }
 
 /// One number of every model.
@@ -106,6 +108,7 @@ impl<'a> Context<'a> {
             statements: shown.iter().map(|models| statement(models, reports)).collect(),
             metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
+            class_tables: page.class_tables,
         })
     }
 }

@@ -34,9 +34,11 @@ impl Table<'_> {
         let names: Vec<&str> = self.reports.models.iter().map(|(name, _)| name.as_str()).collect();
         self.wrapped("", &format!("{samples} of {subjects}, {}", rows::events(report)));
         self.wrapped("", &format!("models: {}; differences are from {}", names.join(", "), self.reports.reference));
-        self.wrapped("", &format!("curves read: {}", report.reading));
         self.wrapped("", &format!("intervals: {}", rows::bootstrap(&report.settings)));
-        self.wrapped("", &format!("evaluation times: {}", rows::window(report, "")));
+        if report.class.is_none() {
+            self.wrapped("", &format!("curves read: {}", report.reading));
+            self.wrapped("", &format!("evaluation times: {}", rows::window(report, "")));
+        }
     }
 
     fn metric(&mut self, models: &OfModels<'_>, same_as: Option<&str>) {
@@ -73,7 +75,7 @@ impl Table<'_> {
         }
         for (name, estimates) in sections {
             let (n, n_events) = (estimates[0].n.to_string(), estimates[0].n_events.to_string());
-            let head = self.row("", &name, ["value", "interval", "n", "events"]);
+            let head = self.row("", &name, ["value", "interval", "n", self.events()]);
             self.line(&head);
             for ((model, _), estimate) in models.iter().zip(estimates) {
                 let interval = interval(estimate).unwrap_or_else(|| "-".to_owned());
@@ -81,6 +83,10 @@ impl Table<'_> {
                 self.line(&row);
             }
         }
+    }
+
+    fn events(&self) -> &'static str {
+        self.reports.models.first().map_or("events", |(_, report)| rows::events_column(report))
     }
 
     fn difference(&mut self, line: &Line) {

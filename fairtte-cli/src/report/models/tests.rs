@@ -48,6 +48,7 @@ fn html(reports: &ModelReports) -> String {
         censoring: "the training sample",
         warnings: &[],
         notes: &notes,
+        class_tables: &[],
     };
     render_models_page(&page).unwrap()
 }

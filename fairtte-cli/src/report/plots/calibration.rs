@@ -16,8 +16,31 @@ pub(super) const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some
 
 /// One figure for the whole sample, then one per attribute; none without a horizon.
 pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<GroupFigure>, ReportError> {
-    by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration) })
+    let words = if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON };
+    by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration), words })
 }
+
+/// What is on the axes, and what the events are.
+struct Words {
+    title: &'static str,
+    predicted: &'static str,
+    observed: &'static str,
+    event: &'static str,
+}
+
+const AT_HORIZON: Words = Words {
+    title: "Predicted and observed risk at the horizon",
+    predicted: "predicted risk",
+    observed: "observed risk",
+    event: "event",
+};
+
+const OF_CLASS: Words = Words {
+    title: "Predicted probability and observed share of positive samples",
+    predicted: "predicted probability",
+    observed: "share of positive samples",
+    event: "positive",
+};
 
 /// The figures of two cohorts, internal first, all with the same axes: those of one attribute belong side by side.
 pub(crate) fn calibration_of_cohorts(
@@ -26,7 +49,7 @@ pub(crate) fn calibration_of_cohorts(
 ) -> Result<[Vec<GroupFigure>; 2], ReportError> {
     let end = end_of_risks(&internal.calibration).max(end_of_risks(&external.calibration));
     let figures = |name: &str, report: &EvaluationReport| {
-        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end })
+        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end, words: &AT_HORIZON })
     };
     Ok([figures("internal", internal)?, figures("external", external)?])
 }
@@ -34,6 +57,7 @@ pub(crate) fn calibration_of_cohorts(
 /// Both axes go from 0 to `end`.
 struct UpTo {
     end: f64,
+    words: &'static Words,
 }
 
 impl GroupPanels for UpTo {
@@ -53,11 +77,11 @@ impl GroupPanels for UpTo {
     }
 
     fn overlaid(&self, groups: &[CalibrationCurve], id: &str) -> Result<String, ReportError> {
-        overlaid(groups, self.end, id)
+        overlaid(groups, self, id)
     }
 
     fn small(&self, group: &CalibrationCurve, id: &str) -> Result<String, ReportError> {
-        small_panel(group, self.end, id)
+        small_panel(group, self, id)
     }
 }
 
@@ -69,13 +93,13 @@ fn end_of_risks(curves: &[CalibrationCurve]) -> f64 {
     if end > 0.0 { (end * 1.05).min(1.0) } else { 1.0 }
 }
 
-fn overlaid(groups: &[CalibrationCurve], end: f64, id: &str) -> Result<String, ReportError> {
+fn overlaid(groups: &[CalibrationCurve], &UpTo { end, words }: &UpTo, id: &str) -> Result<String, ReportError> {
     let (left, right, top, bottom) = (52.0, 336.0, 12.0, 272.0);
     let axes = Axes { left, right, top, bottom, x: 0.0..end, y: 0.0..end };
     let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
-    let title = format!("Predicted and observed risk at the horizon{of}");
+    let title = format!("{}{of}", words.title);
     Figure { id, title, description: describe(groups), width: 520.0, height: 316.0 }.draw(|canvas| {
-        box_of(canvas, &axes, 6, "observed risk")?;
+        box_of(canvas, &axes, 6, words, words.observed)?;
         for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
             draw(canvas, &axes, group, colour, k)?;
         }
@@ -86,7 +110,7 @@ fn overlaid(groups: &[CalibrationCurve], end: f64, id: &str) -> Result<String, R
             marker(canvas, (x + 12.0, y), colour, k)?;
             let name = elide(name_of(group), fitting(520.0 - x - 30.0, 12.5));
             canvas.text(&name, (x + 30.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
-            for text in facts(group, fitting(520.0 - x - 30.0, 11.0)) {
+            for text in facts(group, words, fitting(520.0 - x - 30.0, 11.0)) {
                 y += 15.0;
                 canvas.text(&text, (x + 30.0, y), Anchor::Start, Ink::new(11.0, MUTED))?;
             }
@@ -96,18 +120,18 @@ fn overlaid(groups: &[CalibrationCurve], end: f64, id: &str) -> Result<String, R
     })
 }
 
-fn small_panel(group: &CalibrationCurve, end: f64, id: &str) -> Result<String, ReportError> {
+fn small_panel(group: &CalibrationCurve, &UpTo { end, words }: &UpTo, id: &str) -> Result<String, ReportError> {
     let (left, right, top, bottom) = (38.0, 232.0, 38.0, 206.0);
     let axes = Axes { left, right, top, bottom, x: 0.0..end, y: 0.0..end };
-    let title = format!("Predicted and observed risk at the horizon: {}", name_of(group));
+    let title = format!("{}: {}", words.title, name_of(group));
     let description = describe(std::slice::from_ref(group));
     Figure { id, title, description, width: 252.0, height: 248.0 }.draw(|canvas| {
         let name = elide(name_of(group), fitting(right - left, 12.5));
         canvas.text(&name, (left, 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
-        let lines = facts(group, fitting(right - left, 11.0));
-        let shown = if group.ici.is_some() { lines.join(", ") } else { count(group.n_events, "event") };
+        let lines = facts(group, words, fitting(right - left, 11.0));
+        let shown = if group.ici.is_some() { lines.join(", ") } else { count(group.n_events, words.event) };
         canvas.text(&shown, (left, 24.0), Anchor::Start, Ink::new(11.0, MUTED))?;
-        box_of(canvas, &axes, 4, "")?;
+        box_of(canvas, &axes, 4, words, "")?;
         if group.ici.is_none() {
             for (k, text) in wrap(reason(group), fitting(right - left - 12.0, 11.0)).iter().enumerate() {
                 let at = (left + 6.0, top + 14.0 + 14.0 * k as f64);
@@ -119,10 +143,10 @@ fn small_panel(group: &CalibrationCurve, end: f64, id: &str) -> Result<String, R
 }
 
 /// The axes and the diagonal of perfect calibration.
-fn box_of(canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize, y_title: &str) -> Result<(), DrawError> {
+fn box_of(canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize, words: &Words, y_title: &str) -> Result<(), DrawError> {
     let ticks = ticks(&axes.x, n_ticks);
     axes.draw_y(canvas, &ticks, y_title)?;
-    axes.draw_x(canvas, &ticks, "predicted risk")?;
+    axes.draw_x(canvas, &ticks, words.predicted)?;
     canvas.line(&[axes.at(0.0, 0.0), axes.at(axes.x.end, axes.x.end)], AXIS, 1.0)
 }
 
@@ -147,7 +171,7 @@ fn draw(
     group.bins.iter().try_for_each(|bin| marker(canvas, axes.at(bin.predicted, bin.observed), colour, place))
 }
 
-fn line(canvas: &Canvas<'_>, points: &[Point], colour: RGBColor, place: usize) -> Result<(), DrawError> {
+pub(super) fn line(canvas: &Canvas<'_>, points: &[Point], colour: RGBColor, place: usize) -> Result<(), DrawError> {
     match DASHES[place % DASHES.len()] {
         None => canvas.line(points, colour, 1.8),
         Some(dashes) => canvas.dashed(points, colour, 1.8, dashes),
@@ -155,7 +179,7 @@ fn line(canvas: &Canvas<'_>, points: &[Point], colour: RGBColor, place: usize) -
 }
 
 /// A circle, a square or a triangle, so that groups differ without colour.
-fn marker(canvas: &Canvas<'_>, (x, y): Point, colour: RGBColor, place: usize) -> Result<(), DrawError> {
+pub(super) fn marker(canvas: &Canvas<'_>, (x, y): Point, colour: RGBColor, place: usize) -> Result<(), DrawError> {
     match place % 3 {
         0 => canvas.circle((x, y), 3.2, colour),
         1 => canvas.square((x, y), 6.0, colour),
@@ -172,9 +196,9 @@ fn reason(group: &CalibrationCurve) -> &str {
 }
 
 /// Index and events by the horizon, or why there is no index.
-fn facts(group: &CalibrationCurve, width: usize) -> Vec<String> {
+fn facts(group: &CalibrationCurve, words: &Words, width: usize) -> Vec<String> {
     match group.ici {
-        Some(ici) => vec![format!("ICI {}", number(ici)), count(group.n_events, "event")],
+        Some(ici) => vec![format!("ICI {}", number(ici)), count(group.n_events, words.event)],
         None => wrap(&format!("no curve: {}", reason(group)), width),
     }
 }

@@ -5,7 +5,7 @@ use fairtte_metrics::evaluation::{CohortMetric, Estimate, InBoth, MetricReport};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, interval, list, number};
-use super::super::rows::direction;
+use super::super::rows::{direction, is_of_class};
 use super::canvas::{AXIS, Anchor, Axes, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, ticks};
 use super::forest::{interval_line, range, reference, superscript};
 use super::marker::Marker;
@@ -85,9 +85,9 @@ fn draw(metrics: &[&MetricReport], blocks: &[Block<'_>], title: String, id: &str
 }
 
 fn blocks<'a>(models: &[(&str, &'a MetricReport)]) -> Vec<Block<'a>> {
-    let sized = |name: String, estimate: &Estimate| {
-        format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, "event"))
-    };
+    let event = if is_of_class(models[0].1) { "positive" } else { "event" };
+    let sized =
+        |name: String, estimate: &Estimate| format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, event));
     let rows = |of: &dyn Fn(&'a MetricReport) -> &'a Estimate| -> Vec<(String, &'a Estimate)> {
         models.iter().map(|(name, metric)| ((*name).to_owned(), of(metric))).collect()
     };

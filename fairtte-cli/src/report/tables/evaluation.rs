@@ -16,18 +16,25 @@ use crate::sensitivity::Sensitivity;
 pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
     let report = page.evaluation;
     let mut tables: Vec<Table> = groups(page).into_iter().collect();
+    tables.extend(tables_of_metrics(report, page.time_unit, page.censoring));
+    if let Some(Sensitivity::Report(sensitivity)) = page.sensitivity {
+        tables.extend(super::super::sensitivity::tables(sensitivity));
+    }
+    tables
+}
+
+/// Of every metric its values and the differences between groups.
+pub(in super::super) fn tables_of_metrics(report: &EvaluationReport, time_unit: &str, censoring: &str) -> Vec<Table> {
+    let mut tables = Vec::new();
     for (metric, id) in report.metrics.iter().zip(names_of_metrics(&report.metrics)) {
         if rows::same_as(report, metric).is_some() {
             continue;
         }
-        tables.push(of_metric(page, metric, &id));
+        tables.push(of_metric(report, (time_unit, censoring), metric, &id));
         tables.extend(differences_of(report, metric, &id));
         let matrices = p_matrices(metric);
         let attributes = names(matrices.iter().map(|matrix| matrix.attribute.as_str()));
         tables.extend(matrices.into_iter().zip(attributes).map(|(matrix, by)| p_values(matrix, &format!("{id}_{by}"))));
-    }
-    if let Some(Sensitivity::Report(sensitivity)) = page.sensitivity {
-        tables.extend(super::super::sensitivity::tables(sensitivity));
     }
     tables
 }
@@ -79,12 +86,16 @@ fn groups(page: &Page<'_>) -> Option<Table> {
     (!lines.is_empty()).then(|| Table { name: "groups".to_owned(), caption, header, lines })
 }
 
-fn of_metric(page: &Page<'_>, metric: &MetricReport, id: &str) -> Table {
-    let report = page.evaluation;
+fn of_metric(
+    report: &EvaluationReport,
+    (time_unit, censoring): (&str, &str),
+    metric: &MetricReport,
+    id: &str,
+) -> Table {
     let has_pairs = metric.overall.n_comparable.is_some();
     let mut header = texts(["group", "value"]);
     header.push(interval_name(report));
-    header.extend(texts(["n", "events", "subjects"]));
+    header.extend(texts(["n", rows::events_column(report), "subjects"]));
     header.extend(has_pairs.then(|| "comparable pairs".to_owned()));
     let line = |row: TableRow| match row.kind {
         "attribute" if row.remarks.is_empty() => Line::Heading(row.name),
@@ -99,11 +110,13 @@ fn of_metric(page: &Page<'_>, metric: &MetricReport, id: &str) -> Table {
             }
         }
     };
-    let mut caption =
-        format!("{} ({}). Curves read: {}", rows::caption(metric), rows::direction(metric), report.reading);
+    let mut caption = format!("{} ({})", rows::caption(metric), rows::direction(metric));
+    if report.class.is_none() {
+        caption = format!("{caption}. Curves read: {}", report.reading);
+    }
     if rows::uses_window(metric) {
-        let window = rows::window(report, page.time_unit);
-        caption = format!("{caption}; {window}; censoring curve of {}", page.censoring);
+        let window = rows::window(report, time_unit);
+        caption = format!("{caption}; {window}; censoring curve of {censoring}");
     }
     caption = format!("{caption}. Intervals: {}.", rows::bootstrap(&report.settings));
     Table {

@@ -46,7 +46,7 @@ fn a_block_of_weights_contains_the_groups_of_every_labelling_in_turn() {
     let (subjects, outcomes, groups, settings) = (subjects(2), outcomes(), [groups(5)], settings());
     let input =
         Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
-    let relabelling = Relabelling::new(&input, 0).unwrap().unwrap();
+    let relabelling = Relabelling::new(&input, 0, Counted::Events).unwrap().unwrap();
     assert_eq!(relabelling.n_groups(), 31 * 5);
     let mut block = vec![7; N * LANES];
     for first in (0..relabelling.n_groups()).step_by(LANES) {
@@ -70,7 +70,7 @@ fn labels_move_with_subjects_or_with_samples_and_keep_group_sizes() {
         let settings = EvaluationSettings { resample, ..settings() };
         let input =
             Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
-        let relabelling = Relabelling::new(&input, 0).unwrap().unwrap();
+        let relabelling = Relabelling::new(&input, 0, Counted::Events).unwrap().unwrap();
         let weights: Vec<Vec<u32>> = (3..relabelling.n_groups()).map(|number| relabelling.weights(number)).collect();
         assert!(weights.iter().all(|weights| weights.iter().sum::<u32>() == 30));
         weights.iter().all(|weights| weights.chunks(2).all(|pair| pair[0] == pair[1]))
@@ -90,7 +90,7 @@ fn levels_with_few_events_are_not_relabelled() {
         let settings = EvaluationSettings { min_events, ..settings() };
         let input =
             Input { subjects: &subjects, outcomes: &outcomes, competing: None, groups: &groups, settings: &settings };
-        Relabelling::new(&input, 0).unwrap().map(|relabelling| relabelling.levels.len())
+        Relabelling::new(&input, 0, Counted::Events).unwrap().map(|relabelling| relabelling.levels.len())
     };
     assert_eq!((of(1), of(3), of(40)), (Some(3), Some(2), None));
 }

@@ -129,3 +129,59 @@ fn settings_out_of_range_are_refused() {
         assert!(evaluate_classes(&predictions, &subjects, &groups, &class, &settings()).is_err());
     }
 }
+
+#[test]
+fn a_group_with_few_negative_samples_is_not_compared() {
+    let Cohort { predictions, subjects, groups } = cohort(300, 0.9);
+    // Of the second site, all but 9 of its negative samples are left out.
+    let mut left = 9;
+    let in_b = |row: &usize| groups[0].membership()[*row] == Some(GroupId(1));
+    let rows: Vec<usize> = (0..300)
+        .filter(|row| {
+            let is_rare = in_b(row) && !predictions.positive()[*row];
+            left -= usize::from(is_rare && left > 0);
+            !is_rare || left > 0
+        })
+        .collect();
+    let few = predictions.select(&rows);
+    let subjects: Vec<SubjectId> = rows.iter().map(|row| subjects[*row].clone()).collect();
+    let membership = rows.iter().map(|row| groups[0].membership()[*row]).collect();
+    let site = Groups::new("site", vec!["a".into(), "b".into()], membership).unwrap();
+    let evaluate = |min_events: usize| {
+        let settings = EvaluationSettings { min_events, ..settings() };
+        evaluate_classes(&few, &subjects, std::slice::from_ref(&site), &ClassSettings::default(), &settings).unwrap()
+    };
+    let report = evaluate(10);
+    let of_site = &report.metrics[0].attributes[0];
+    assert_eq!((&of_site.few_events[..], of_site.gap.value), (&["b".to_owned()][..], None));
+    assert!(of_site.groups[1].estimate.n_events > 50 && of_site.gap_by_chance.is_none());
+    let why = of_site.differences[0].difference.undefined.as_deref();
+    assert_eq!(why, Some("samples of the rarer class: 8, fewer than min-events 10: the group is not compared"));
+    let caution = of_site.groups[1].estimate.caution.as_deref();
+    assert_eq!(caution, Some("8 samples of the rarer class, fewer than 30: the interval is too narrow"));
+    let compared = evaluate(8);
+    assert!(compared.metrics[0].attributes[0].gap.value.is_some());
+    assert!(compared.metrics[0].attributes[0].gap_by_chance.is_some());
+}
+
+#[test]
+fn reports_of_several_models_are_those_of_each_and_differences_are_from_the_reference() {
+    let good = cohort(300, 0.2);
+    let bad = cohort(300, 0.9).predictions.probability().to_vec();
+    let bad = ClassPredictions::new(bad, good.predictions.positive().to_vec()).unwrap();
+    let models = [("good", &good.predictions), ("bad", &bad)];
+    let class = ClassSettings { threshold: 0.4, ..ClassSettings::default() };
+    let Cohort { subjects, groups, .. } = &good;
+    let found = evaluate_class_models(&models, 1, subjects, groups, &class, &settings()).unwrap();
+    for ((name, report), (of, predictions)) in found.models.iter().zip(models) {
+        assert_eq!(name, of);
+        assert_eq!(*report, evaluate_classes(predictions, subjects, groups, &class, &settings()).unwrap());
+    }
+    assert_eq!((found.reference.as_str(), found.pairs.len()), ("bad", N_CLASS_METRICS));
+    assert_eq!((found.pairs[0].first.as_str(), found.pairs[0].second.as_str()), ("good", "bad"));
+    let compared = compare_classes(&models, subjects, groups, &class, &settings()).unwrap();
+    assert_eq!(found.pairs, compared.pairs, "of two models, the pair is the same");
+    let front: Vec<bool> = found.trade_offs[0].points.iter().map(|point| point.on_front).collect();
+    assert_eq!((found.trade_offs.len(), front[0]), (2 * N_CLASS_METRICS, true));
+    assert!(evaluate_class_models(&models, 2, subjects, groups, &class, &settings()).is_err());
+}

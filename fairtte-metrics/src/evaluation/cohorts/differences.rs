@@ -1,7 +1,7 @@
 //! The differences of one metric between two cohorts, external minus internal.
 
 use super::{CohortAttribute, CohortMetric, InBoth, Shared, SharedLevel, Side, SideAttribute};
-use crate::evaluation::evaluated::Sampled;
+use crate::evaluation::evaluated::{Counted, Sampled};
 use crate::evaluation::report::{Difference, Estimate, GroupDifference};
 use crate::evaluation::summary::{Samples, difference_of, holm, to_adjust, without_test_if_few};
 use crate::resampling::recovered_interval;
@@ -77,7 +77,7 @@ fn in_both(
     let difference = match (internal, external) {
         (Some((_, internal)), Some((_, external))) => {
             let found = difference_of(external, internal, Samples::Independent, settings);
-            without_test_if_few(found, level.n_events, settings.min_events)
+            without_test_if_few(found, Counted::Events, level.n_events, settings.min_events)
         }
         (None, _) => no_difference(absent("internal").to_string()),
         (_, None) => no_difference(absent("external").to_string()),
@@ -193,7 +193,8 @@ fn changes(
         };
         let found = difference_of(&within(external)?, &within(internal)?, Samples::Independent, settings);
         let (first, second) = (&shared.levels[first], &shared.levels[second]);
-        let difference = without_test_if_few(found, first.n_events.min(second.n_events), settings.min_events);
+        let difference =
+            without_test_if_few(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
         Some(GroupDifference { first: first.level.clone(), second: second.level.clone(), difference })
     };
     pairs.into_iter().filter_map(of_pair).collect()

@@ -7,7 +7,7 @@ use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
     CurveRepairs, PredictionTable, ReadOptions, ScoredTable, read_incidence, read_outcomes, read_scored_table,
 };
-use fairtte_data::{AttributeConfig, Part, Sample, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort, read_predictions};
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ pub(super) struct Model {
 /// The samples that are evaluated, and those that some file lacks.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct SampleCounts {
+pub(in super::super) struct SampleCounts {
     /// Samples of the cohort or its part; without a cohort those of any file.
     n_known: usize,
     /// Samples that all files have.
@@ -83,7 +83,11 @@ impl SampleCounts {
     ///
     /// # Errors
     /// [`CliError::Config`] if no sample is in all files.
-    fn of(names: &[String], known: &[&SampleId], predicted: &[HashSet<&SampleId>]) -> Result<Self, CliError> {
+    pub(in super::super) fn of(
+        names: &[String],
+        known: &[&SampleId],
+        predicted: &[HashSet<&SampleId>],
+    ) -> Result<Self, CliError> {
         let n_evaluated = known.iter().filter(|id| predicted.iter().all(|ids| ids.contains(*id))).count();
         let missing = |(name, ids): (&String, &HashSet<&SampleId>)| {
             let mut lacking = known.iter().filter(|id| !ids.contains(*id));
@@ -100,11 +104,11 @@ impl SampleCounts {
         Ok(Self { n_known: known.len(), n_evaluated, missing })
     }
 
-    /// What is missing where, in words.
-    fn notes(&self) -> Vec<String> {
+    /// What is missing where, in words; `what` is a curve or a probability.
+    pub(in super::super) fn notes(&self, what: &str) -> Vec<String> {
         let lacks = |of: &Missing| {
             let all = counted(self.n_known, "sample");
-            format!("{} has no curve for {} of {all} (first \"{}\").", of.model, of.n, of.first)
+            format!("{} has no {what} for {} of {all} (first \"{}\").", of.model, of.n, of.first)
         };
         let mut notes: Vec<String> = self.missing.iter().map(lacks).collect();
         if !notes.is_empty() {
@@ -142,7 +146,7 @@ pub(super) fn with_cohort(
     rows.retain(|row| predicted.iter().all(|ids| ids.contains(id(row))));
     drop(predicted);
 
-    let mut notes = samples.notes();
+    let mut notes = samples.notes("curve");
     if split.is_none() {
         notes.push(
             "There is no split: all samples are evaluated, and the censoring curve is fitted on them too.".to_owned(),
@@ -192,7 +196,12 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let is_common = |row: &usize| predicted.iter().all(|ids| ids.contains(&first[*row].sample_id));
     let common: Vec<&SampleId> = (0..first.len()).filter(is_common).map(|row| &first[row].sample_id).collect();
     let selected: Vec<ScoredTable> = tables.iter().map(|table| table.select(&rows_of(table, &common))).collect();
-    require_agreement(&selected)?;
+    let cohorts: Vec<(&Cohort, bool)> = selected.iter().map(|table| (&table.cohort, table.has_subjects)).collect();
+    let cause = cohorts[0].0.cause.unwrap_or(1);
+    require_agreement(&cohorts, |sample| {
+        let event = sample.competing.unwrap_or(if sample.event { cause } else { 0 });
+        vec![("time", sample.time.to_string()), ("event", event.to_string())]
+    })?;
     drop(predicted);
 
     let help = |error| own_table::with_help(error, own);
@@ -203,7 +212,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
-    let mut notes = samples.notes();
+    let mut notes = samples.notes("curve");
     notes.extend(notes_of_tables(names, &selected, configs, arguments));
     notes.extend(fitted.ungrouped().iter().map(|value| format!("{value}.")));
     notes.extend(own_table::notes(&selected[0]));
@@ -260,34 +269,34 @@ fn rows_of(table: &ScoredTable, samples: &[&SampleId]) -> Vec<usize> {
     samples.iter().filter_map(|id| row_of.get(*id).copied()).collect()
 }
 
-/// Requires the same subjects, outcomes and attributes of the common samples in all tables.
+/// Requires the same subjects, outcomes and attributes of the common samples in all tables, each a cohort and whether it has
+/// subjects; `outcome` names and writes the outcome of a sample.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] with the file, the sample and both values.
-fn require_agreement(tables: &[ScoredTable]) -> Result<(), CliError> {
-    let Some((first, others)) = tables.split_first() else { return Ok(()) };
-    let first_file = first.cohort.source.display();
-    let cause = first.cohort.cause.unwrap_or(1);
-    for other in others {
-        let differs = |problem: String| Err(CliError::RunFolder { path: other.cohort.source.clone(), problem });
-        if first.has_subjects != other.has_subjects {
-            let (with, without) = if other.has_subjects { ("a", "has none") } else { ("no", "has one") };
+pub(in super::super) fn require_agreement(
+    tables: &[(&Cohort, bool)],
+    outcome: impl Fn(&Sample) -> Vec<(&'static str, String)>,
+) -> Result<(), CliError> {
+    let Some(((first, has_subjects), others)) = tables.split_first() else { return Ok(()) };
+    let first_file = first.source.display();
+    for (other, other_has_subjects) in others {
+        let differs = |problem: String| Err(CliError::RunFolder { path: other.source.clone(), problem });
+        if has_subjects != other_has_subjects {
+            let (with, without) = if *other_has_subjects { ("a", "has none") } else { ("no", "has one") };
             return differs(format!("there is {with} column of subjects, but {first_file} {without}"));
         }
-        for (row, (own, its)) in first.cohort.samples.iter().zip(&other.cohort.samples).enumerate() {
-            let event = |sample: &Sample| sample.competing.unwrap_or(if sample.event { cause } else { 0 }).to_string();
-            let texts = |sample: &Sample| (sample.time.to_string(), event(sample));
-            let ((time, event), (its_time, its_event)) = (texts(own), texts(its));
-            let subjects = (own.subject_id.to_string(), its.subject_id.to_string());
-            let mut values =
-                vec![("subject", subjects.0, subjects.1), ("time", time, its_time), ("event", event, its_event)];
-            let attributes = first.cohort.attributes.iter().zip(&other.cohort.attributes);
+        for (row, (own, its)) in first.samples.iter().zip(&other.samples).enumerate() {
+            let mut values = vec![("subject", own.subject_id.to_string(), its.subject_id.to_string())];
+            let outcomes = outcome(own).into_iter().zip(outcome(its));
+            values.extend(outcomes.map(|((name, own), (_, its))| (name, own, its)));
+            let attributes = first.attributes.iter().zip(&other.attributes);
             let cell = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
             values.extend(
                 attributes.map(|(own, its)| (own.name.as_str(), cell(&own.values[row]), cell(&its.values[row]))),
             );
             if let Some((what, own, its)) = values.into_iter().find(|(_, own, its)| !is_same(own, its)) {
-                let (sample, at) = (&other.cohort.samples[row].sample_id, other.cohort.samples[row].source_row);
+                let (sample, at) = (&other.samples[row].sample_id, other.samples[row].source_row);
                 return differs(format!(
                     "{what} of sample \"{sample}\" (row {at}) is {its} there and {own} in {first_file}, expected the same"
                 ));

@@ -13,6 +13,7 @@ pub fn write(folder: &Path) {
     file("taken", "a file where a folder is needed");
     run_files(&file);
     curves(&file);
+    classes(&file);
     methods(&file);
     biased(&file);
     images(folder);
@@ -140,6 +141,31 @@ fn curves(file: &dyn Fn(&str, &str)) {
     ] {
         file(name, &text);
     }
+}
+
+/// Probabilities of a class of 40 samples, those of another model for 38 of them, and of 30 other samples.
+fn classes(file: &dyn Fn(&str, &str)) {
+    let header = "sample,subject,probability,chance,label,truth,dx,time,later,event,status,sex,age,clone,person\n";
+    let row = |i: usize, prefix: &str, noise: usize| {
+        let positive = (i * 7) % 10 < 4;
+        let probability = (3 * usize::from(positive) + (i * (11 + noise)) % 7) as f64 / 10.0 + 0.05;
+        let (chance, truth) = ((i % 8) as f64 / 8.0 + 0.01, u8::from((i * 3) % 10 < 5));
+        let (time, event) = (0.2 + ((i * 13) % 40) as f64 / 10.0, u8::from(i % 3 != 0));
+        let (dx, status) = (["healthy", "sick"][usize::from(i % 5 < 2)], ["alive", "dead"][usize::from(i % 4 > 1)]);
+        let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 45 + i);
+        format!(
+            "{prefix}{i},p{prefix}{i},{probability},{chance},{},{truth},{dx},{time},{},{event},{status},{sex},{age},c{i},q{}\n",
+            u8::from(positive),
+            time + 0.7,
+            i / 2
+        )
+    };
+    let table = |n: usize, prefix: &str, noise: usize| {
+        header.to_owned() + &(0..n).map(|i| row(i, prefix, noise)).collect::<String>()
+    };
+    file("classes.csv", &table(40, "s", 0));
+    file("other-classes.csv", &table(38, "s", 5));
+    file("validation.csv", &table(30, "v", 2));
 }
 
 /// Values of 3 methods in 6 settings, 2 metrics and 2 trials, with other names of everything beside them.

@@ -507,6 +507,11 @@ fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
         ("--reference-model", Refused("--reference-model a", EXCLUDES)),
         ("--internal", Refused("--internal several/run", "has no predict.json")),
         ("--censoring", Refused("--censoring own", "has no predict.json")),
+        ("--task", Refused("--task binary", EXCLUDES)),
+        ("--probability", Refused("--task binary --probability chance", EXCLUDES)),
+        ("--label", Refused("--task binary --label truth", EXCLUDES)),
+        ("--label-value", Refused("--task binary --label-value sick", EXCLUDES)),
+        ("--validation", Refused("--task binary --validation validation.csv", EXCLUDES)),
     ]
 }
 
@@ -532,6 +537,90 @@ fn of_predicted_data(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         options.push((option, effect));
     }
     options
+}
+
+/// The options that only a class has, where curves are evaluated.
+fn of_curves(base: &str) -> Vec<(&'static str, Effect)> {
+    let needs_task = "expected --task binary";
+    let task = match (base.contains("--cohort"), base.contains("--dry-run")) {
+        (true, _) => Refused("--task binary", "are read from one table"),
+        (_, true) => Changes("--task binary"),
+        _ => Refused("--task binary", "column \"probability\" is not in table.csv"),
+    };
+    vec![
+        ("--task", task),
+        ("--probability", Refused("--task time-to-event --probability chance", needs_task)),
+        ("--label", Refused("--task time-to-event --label truth", needs_task)),
+        ("--label-value", Refused("--task time-to-event --label-value sick", needs_task)),
+        ("--validation", Refused("--task time-to-event --validation validation.csv", needs_task)),
+    ]
+}
+
+/// All options of `evaluate --task binary`; the class is a label, or made `from times`, of one model or of several.
+fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
+    let (is_timed, several) = (name == "a class from times", name == "a class of several models");
+    let either = |if_timed: Effect, if_not: Effect| if is_timed { if_timed } else { if_not };
+    let no_times = |call: &'static str| either(Changes(call), Refused(call, "there are no times"));
+    let no_labels = |call: &'static str| either(Refused(call, "the class is made from times"), Changes(call));
+    let of_names = |call: &'static str| if several { Changes(call) } else { Refused(call, "there is one model") };
+    let sensitivity = "informative censoring is analysed with curves";
+    vec![
+        ("RUN", Refused("several/run", EXCLUDES)),
+        if several {
+            ("--predictions", with(base, " --predictions other-classes.csv", ""))
+        } else {
+            ("--predictions", with(base, "classes.csv", "other-classes.csv"))
+        },
+        ("--attributes", Changes("--attributes sex")),
+        ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+        ("--train", no_times("--train train.csv")),
+        ("--cause", Refused("--cause 1", "a class has no causes")),
+        ("--repair", Refused("--repair monotone", "there are no curves that could rise")),
+        ("--cohort", Refused("--cohort cohort.csv", "are read from one table")),
+        ("--split", Refused("--split split.csv", "not provided")),
+        ("--part", Refused("--part validation", "there are no parts of a table")),
+        ("--output", with(base, "scores", "page.html")),
+        ("--task", with(base, "--task binary ", "")),
+        ("--probability", Changes("--probability chance")),
+        ("--label", no_labels("--label truth")),
+        ("--label-value", no_labels("--label dx --label-value sick")),
+        if several {
+            ("--validation", Refused("--validation validation.csv", "belongs to one model"))
+        } else {
+            ("--validation", Changes("--validation validation.csv"))
+        },
+        ("--metrics", Changes("--metrics fnr,auc")),
+        if is_timed {
+            ("--horizon", with(base, "--horizon 1.5", "--horizon 1"))
+        } else {
+            ("--horizon", Changes("--horizon 1.5"))
+        },
+        ("--threshold", Changes("--threshold 0.3")),
+        ("--min-events", Changes("--min-events 3")),
+        ("--permutations", Changes("--permutations 20")),
+        ("--reference", Between("--attributes sex", "--attributes sex --reference sex=F")),
+        ("--baseline", Refused("--baseline sex", "a Cox model has no classes")),
+        ("--sensitivity", Refused("--sensitivity", sensitivity)),
+        ("--deltas", Refused("--sensitivity --deltas -1,0", sensitivity)),
+        ("--tilt", Refused("--sensitivity --tilt sex=F", sensitivity)),
+        ("--administrative", Refused("--sensitivity --administrative 3", sensitivity)),
+        ("--imputations", Refused("--sensitivity --imputations 3", sensitivity)),
+        ("--sample", Changes("--sample clone")),
+        ("--subject", Changes("--subject person")),
+        ("--time", no_times("--time later")),
+        ("--event", no_times("--event status --event-value dead")),
+        ("--event-value", no_times("--event-value 0")),
+        ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+        ("--time-unit", no_times("--time-unit days")),
+        ("--title", Changes("--title Heart")),
+        ("--names", of_names("--names A,B")),
+        ("--reference-model", of_names("--reference-model other-classes")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
+        ("--set", Changes("--set tnr=0.7")),
+        ("--figures", Changes("--figures paper")),
+        ("--tables", Changes("--tables paper")),
+    ]
 }
 
 /// The options of `evaluate` for several tables of curves.
@@ -575,6 +664,9 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--internal", Refused("--internal several/run", EXCLUDES)),
         ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
+    .into_iter()
+    .chain(of_curves(base))
+    .collect()
 }
 
 /// The options of `evaluate` for one table of curves.
@@ -604,6 +696,9 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--internal", Refused("--internal several/run", EXCLUDES)),
         ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
+    .into_iter()
+    .chain(of_curves(base))
+    .collect()
 }
 
 /// The options of `evaluate` for curves and a cohort.
@@ -641,6 +736,9 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--internal", Refused("--internal several/run", EXCLUDES)),
         ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
+    .into_iter()
+    .chain(of_curves(base))
+    .collect()
 }
 
 /// Each mode of `evaluate` with its results and as a dry run.
@@ -660,6 +758,17 @@ fn evaluation() -> Vec<Mode> {
             "evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores --set replicates=5",
         ),
     ];
+    let classes = [
+        ("a class", "evaluate --task binary --predictions classes.csv --output scores --set replicates=5"),
+        (
+            "a class from times",
+            "evaluate --task binary --predictions classes.csv --horizon 1.5 --output scores --set replicates=5",
+        ),
+        (
+            "a class of several models",
+            "evaluate --task binary --predictions classes.csv --predictions other-classes.csv --output scores --set replicates=5",
+        ),
+    ];
     let own = |name: &str, base: &str| match name {
         "a run" => of_a_run(base),
         "predicted data" | "external validation" => of_predicted_data(name, base),
@@ -675,6 +784,14 @@ fn evaluation() -> Vec<Mode> {
         let dry = format!("{base} --dry-run --json");
         let flags = [("--dry-run", without(&dry, "--dry-run")), ("--json", without(&dry, "--json"))];
         let shown = own(name, &dry).into_iter().chain(scores()).chain([SHOWN_THREADS]).chain(flags).collect();
+        modes.push(mode("evaluate", "dry run", &dry, shown));
+    }
+    for (name, base) in classes {
+        let real = of_a_class(name, base).into_iter().chain([THREADS, DRY_RUN, JSON]).collect();
+        modes.push(mode("evaluate", name, base, real));
+        let dry = format!("{base} --dry-run --json");
+        let flags = [("--dry-run", without(&dry, "--dry-run")), ("--json", without(&dry, "--json"))];
+        let shown = of_a_class(name, &dry).into_iter().chain([SHOWN_THREADS]).chain(flags).collect();
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
     modes

@@ -1,0 +1,390 @@
+//! The output of an evaluation of a class: numbers as JSON and CSV, the page, and the tables on the terminal.
+
+use std::path::Path;
+
+use fairtte_metrics::classification::DeLong;
+use fairtte_metrics::evaluation::{
+    AttributeParity, ClassGroups, ClassReport, ClassSettings, HorizonReport, MetricReport, ModelPair, ModelReports,
+    TradeOff,
+};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings};
+use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, Warning};
+use serde::Serialize;
+
+use super::super::super::print;
+use super::super::models::read::SampleCounts;
+use super::super::outside::censoring_sample;
+use super::super::publish::{CensoringSample, TERMINAL_WIDTH, Target, colour_is_wanted};
+use super::super::{Outputs, Shown};
+use super::Evaluated;
+use super::read::{Model, Tables};
+use super::settings::{Settings, Threshold, shared};
+use crate::CliError;
+use crate::args::Evaluate;
+use crate::plural::counted;
+use crate::progress::say;
+use crate::report::{
+    ClassPage, ModelsPage, class_tables, listed, number, render_class_models, render_class_page, render_class_table,
+    render_models_page, render_models_table, tables_of_class, tables_of_class_models, tables_of_models,
+    threshold_sentence, write_class, write_class_models,
+};
+use crate::run_folder::write_text;
+
+/// Name of the warning on groups that are not compared.
+const FEW_OF_A_CLASS: &str = "few-of-a-class";
+/// Name of the warning on probabilities of 0 and 1.
+const CERTAIN: &str = "certain-probabilities";
+/// Name of the warning on a threshold that calls everybody the same.
+const ONE_DECISION: &str = "one-decision";
+/// Name of the warning on samples on which the threshold was chosen too.
+const SHARED_SAMPLES: &str = "shared-validation-samples";
+
+/// `evaluation.json`.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Record<'a> {
+    task: &'static str,
+    part: &'static str,
+    threshold: &'a Threshold,
+    has_subjects: bool,
+    /// The sample that the censoring curve was fitted on, where the class is made from times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    censoring: Option<&'a CensoringSample>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    notes: &'a [String],
+    class: &'a ClassSettings,
+    #[serde(serialize_with = "shared")]
+    settings: &'a EvaluationSettings,
+    #[serde(flatten)]
+    content: Content<'a>,
+}
+
+/// One model, or several.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    One(Box<OfModel<'a>>),
+    #[serde(rename_all = "kebab-case")]
+    Several {
+        reference: &'a str,
+        samples: &'a SampleCounts,
+        models: Vec<OfModel<'a>>,
+        /// Every model but the reference minus the reference.
+        differences: &'a [ModelPair],
+        trade_offs: &'a [TradeOff],
+    },
+}
+
+/// The numbers of one model.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct OfModel<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    predictions: &'a Path,
+    ignored_columns: &'a [String],
+    /// Probabilities that were outside [0, 1] by noise.
+    n_noisy: usize,
+    warnings: &'a [Warning],
+    n: usize,
+    n_positive: usize,
+    n_subjects: usize,
+    metrics: &'a [MetricReport],
+    delong: Option<&'a DeLong>,
+    tpr_at_tnr_step: Option<f64>,
+    parity: &'a [AttributeParity],
+    /// Where the class is made from times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    horizon: Option<&'a HorizonReport>,
+    groups: &'a ClassGroups,
+}
+
+/// Writes the three files and shows the result.
+pub(super) fn publish(
+    arguments: &Evaluate,
+    tables: &Tables,
+    found: &Evaluated,
+    settings: &Settings,
+    target: &Target,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let warnings: Vec<Vec<Warning>> = found
+        .models
+        .models
+        .iter()
+        .zip(&found.groups)
+        .map(|((_, report), groups)| warnings(report, groups, settings))
+        .collect();
+    let validation = settings.threshold.validation.as_ref();
+    let files = validation.map(|of| (of.file.display().to_string(), of.f1, of.n, of.n_positive));
+    let from = files.as_ref().map(|(file, f1, n, n_positive)| (file.as_str(), *f1, *n, *n_positive));
+    let threshold = threshold_sentence(settings.threshold.value, settings.threshold.chosen == "given", from);
+    let record = Record {
+        task: "binary",
+        part: "all",
+        threshold: &settings.threshold,
+        has_subjects: tables.has_subjects,
+        censoring: tables.times.as_ref().map(|times| &times.censoring_sample),
+        title: arguments.own.title.as_deref(),
+        notes: &tables.notes,
+        class: &settings.class,
+        settings: &settings.evaluation,
+        content: content(tables, found, &warnings),
+    };
+    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
+    write_text(target.evaluation(), &text)?;
+    let mut facts = tables.facts.clone();
+    facts.push(("threshold".to_owned(), threshold.clone()));
+    let shown = Shared { arguments, tables, facts: &facts, threshold: &threshold, warnings: &warnings };
+    let terminal = match &found.models.models[..] {
+        [(_, report)] => one(&shown, found, report, target)?,
+        _ => several(&shown, found, target)?,
+    };
+    let named = found.models.models.iter().zip(&warnings).flat_map(|((name, _), warnings)| {
+        let is_one = warnings_of_one(found);
+        warnings
+            .iter()
+            .map(move |warning| if is_one { warning.text.clone() } else { format!("{name}: {}", warning.text) })
+    });
+    named.for_each(|warning| say(format!("warning: {warning}")));
+    tables.notes.iter().for_each(|note| say(format!("note: {note}")));
+    match outputs.shown {
+        Shown::Json => {
+            print(text);
+            return Ok(());
+        }
+        Shown::Table => {
+            print(terminal);
+            target.written().into_iter().for_each(print);
+        }
+        _ => {}
+    }
+    say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn warnings_of_one(found: &Evaluated) -> bool {
+    found.models.models.len() == 1
+}
+
+fn content<'a>(tables: &'a Tables, found: &'a Evaluated, warnings: &'a [Vec<Warning>]) -> Content<'a> {
+    let of_model = |place: usize, name: Option<&'a str>| {
+        let Model { path, n_noisy, ignored, .. } = &tables.models[place];
+        let ClassReport { n, n_positive, n_subjects, metrics, delong, tpr_at_tnr_step, parity, .. } =
+            &found.models.models[place].1;
+        OfModel {
+            name,
+            predictions: path,
+            ignored_columns: ignored,
+            n_noisy: *n_noisy,
+            warnings: &warnings[place],
+            n: *n,
+            n_positive: *n_positive,
+            n_subjects: *n_subjects,
+            metrics,
+            delong: delong.as_ref(),
+            tpr_at_tnr_step: *tpr_at_tnr_step,
+            parity,
+            horizon: found.horizon.get(place),
+            groups: &found.groups[place],
+        }
+    };
+    if warnings_of_one(found) {
+        return Content::One(Box::new(of_model(0, None)));
+    }
+    let names = found.models.models.iter().enumerate();
+    Content::Several {
+        reference: &found.models.reference,
+        samples: &tables.samples,
+        models: names.map(|(place, (name, _))| of_model(place, Some(name))).collect(),
+        differences: &found.models.pairs,
+        trade_offs: &found.models.trade_offs,
+    }
+}
+
+/// What the page of one model and that of several have in common.
+struct Shared<'a> {
+    arguments: &'a Evaluate,
+    tables: &'a Tables,
+    facts: &'a [(String, String)],
+    threshold: &'a str,
+    warnings: &'a [Vec<Warning>],
+}
+
+impl Shared<'_> {
+    fn censoring(&self) -> &'static str {
+        self.tables.times.as_ref().map_or("", |times| censoring_sample(times.censoring_sample.fitted_on, None))
+    }
+
+    fn time_unit(&self) -> &str {
+        if self.tables.times.is_some() { &self.tables.cohort.time_unit } else { "" }
+    }
+}
+
+/// Writes the page and the flat table of one model; returns what the terminal shows.
+fn one(shared: &Shared<'_>, found: &Evaluated, report: &ClassReport, target: &Target) -> Result<String, CliError> {
+    let evaluation = EvaluationReport::of_class(report, &found.groups[0]);
+    let page = ClassPage {
+        title: shared.arguments.own.title.as_deref().unwrap_or("Evaluation of the probabilities of a class"),
+        subtitle: &shared.tables.cohort.name,
+        facts: shared.facts,
+        report,
+        evaluation: &evaluation,
+        groups: &found.groups[0],
+        horizon: found.horizon.first(),
+        time_unit: shared.time_unit(),
+        censoring: shared.censoring(),
+        threshold: shared.threshold,
+        warnings: &shared.warnings[0],
+        notes: &shared.tables.notes,
+    };
+    write_class(&target.evaluation().with_extension("csv"), &page)?;
+    target.write_page(&render_class_page(&page)?, || tables_of_class(&page))?;
+    Ok(render_class_table(&page, TERMINAL_WIDTH, colour_is_wanted()))
+}
+
+/// The same of several models.
+fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<String, CliError> {
+    let reports = ModelReports::of_classes(&found.models, &found.groups);
+    let names: Vec<&str> = found.models.models.iter().map(|(name, _)| name.as_str()).collect();
+    let by_names = format!("Comparison of {}", listed(&names));
+    let warnings: Vec<String> = names
+        .iter()
+        .zip(shared.warnings)
+        .flat_map(|(name, warnings)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)))
+        .collect();
+    let tables = class_tables(&found.models, &found.horizon);
+    let page = ModelsPage {
+        title: shared.arguments.own.title.as_deref().unwrap_or(&by_names),
+        subtitle: "",
+        facts: shared.facts,
+        reports: &reports,
+        time_unit: shared.time_unit(),
+        censoring: shared.censoring(),
+        warnings: &warnings,
+        notes: &shared.tables.notes,
+        class_tables: &tables,
+    };
+    let csv = target.evaluation().with_extension("csv");
+    write_class_models(&csv, &found.models, &reports, &found.groups, &found.horizon)?;
+    let of_papers = || {
+        let mut all = tables_of_models(&page);
+        all.extend(tables_of_class_models(&found.models, &found.horizon));
+        all
+    };
+    target.write_page(&render_models_page(&page)?, of_papers)?;
+    let table = render_models_table(&reports, TERMINAL_WIDTH);
+    let own = render_class_models(&found.models, &found.horizon, TERMINAL_WIDTH);
+    Ok(format!("{}\n{table}{own}", shared.threshold))
+}
+
+/// What must be read before the numbers of one model.
+fn warnings(report: &ClassReport, groups: &ClassGroups, settings: &Settings) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |name: &str, text: String| found.push(Warning { name: name.to_owned(), text });
+    let all = &groups.summary[0];
+    let auc = report.metric("auc").map(|metric| &metric.overall);
+    if groups.roc[0].false_positive.len() == 2 {
+        warn(
+            EQUAL_PREDICTIONS,
+            format!(
+                "All {} probabilities are equal: the model does not distinguish any samples. AUC and its gaps between groups are \
+                 those of random guessing and say nothing about fairness.",
+                report.n
+            ),
+        );
+    } else if let Some((value, lower, upper)) = auc.and_then(|auc| Some((auc.value?, auc.lower?, auc.upper?))) {
+        if upper < 0.5 {
+            warn(
+                NO_RANKING,
+                format!(
+                    "The AUC is {} ({} to {}), below 0.5: the model ranks worse than guessing. The probabilities may be those of the \
+                     other class.",
+                    number(value),
+                    number(lower),
+                    number(upper)
+                ),
+            );
+        } else if lower <= 0.5 {
+            warn(
+                NO_RANKING,
+                format!(
+                    "The AUC is {} ({} to {}): it is not shown to be better than 0.5, which is guessing, and gaps between groups of a \
+                     model that guesses say nothing about fairness.",
+                    number(value),
+                    number(lower),
+                    number(upper)
+                ),
+            );
+        }
+    }
+    if all.n_certain == all.n {
+        warn(
+            CERTAIN,
+            "All probabilities are 0 or 1: they look like decisions. Calibration slope and intercept are undefined, and ROC and \
+             calibration have a single point."
+                .to_owned(),
+        );
+    } else if all.n_certain > 0 {
+        let of_groups: Vec<String> = groups.summary[1..]
+            .iter()
+            .filter(|of| of.n_certain > 0)
+            .map(|of| {
+                let name = of.attribute.as_deref().zip(of.level.as_deref());
+                let (attribute, level) = name.unwrap_or_default();
+                format!("{attribute} = {level} ({})", of.n_certain)
+            })
+            .collect();
+        let of_groups =
+            if of_groups.is_empty() { String::new() } else { format!(", also of {}", of_groups.join(", ")) };
+        warn(
+            CERTAIN,
+            format!(
+                "Probabilities of 0 or 1, which have no logit: {} of {}. Calibration slope and intercept are undefined{of_groups}. BCE \
+                 takes them as 2^-52 away from their end.",
+                all.n_certain, all.n
+            ),
+        );
+    }
+    if let Some(counts) = all.decisions {
+        let called = counts.true_positive + counts.false_positive;
+        let who = if called <= 0.0 { "nobody" } else { "everybody" };
+        if called <= 0.0 || called >= all.n as f64 {
+            let threshold = settings.threshold.value;
+            warn(
+                ONE_DECISION,
+                format!("At the threshold {threshold} {who} is called positive: decisions say nothing about groups."),
+            );
+        }
+    }
+    let few = few_of_a_class(groups, settings.evaluation.min_events);
+    if !few.is_empty() {
+        let needed = settings.evaluation.min_events;
+        warn(
+            FEW_OF_A_CLASS,
+            format!("Groups with fewer than {needed} samples of a class are in no comparison: {}.", few.join("; ")),
+        );
+    }
+    if let Some(validation) = settings.threshold.validation.as_ref().filter(|validation| validation.n_shared > 0) {
+        let n = counted(validation.n_shared, "sample");
+        warn(
+            SHARED_SAMPLES,
+            format!(
+                "The threshold was chosen on {n} that are evaluated too, or of subjects that are: decisions look better than they are."
+            ),
+        );
+    }
+    found
+}
+
+/// The groups with too few positive or negative samples, with both numbers.
+fn few_of_a_class(groups: &ClassGroups, min_events: usize) -> Vec<String> {
+    let of_groups = groups.summary[1..].iter().filter(|of| of.n > 0);
+    let few = of_groups.filter(|of| of.n_positive.min(of.n - of.n_positive) < min_events);
+    let name = |of: &fairtte_metrics::evaluation::ClassSummary| {
+        let (attribute, level) = (of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
+        format!("{attribute} = {level} ({} positive, {} negative)", of.n_positive, of.n - of.n_positive)
+    };
+    few.map(name).collect()
+}

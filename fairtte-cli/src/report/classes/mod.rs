@@ -1,0 +1,82 @@
+//! Probabilities of a class: the page, the flat table and the terminal.
+//!
+//! Metrics, their figures and their tables are those of every page (`metric_sections.rs`, `table.rs`, `flat.rs`), made from the
+//! report in its common form; here is what only a class has: who was left out at a horizon, decisions, criteria, ROC curves.
+
+mod flat;
+mod page;
+mod sections;
+mod table;
+mod words;
+
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{ClassGroups, ClassModels, ClassReport, HorizonReport};
+use fairtte_records::Warning;
+
+use super::ReportError;
+
+pub(crate) use flat::{write_class, write_class_models};
+pub(crate) use sections::ClassTable;
+pub(crate) use words::threshold_sentence;
+
+/// Everything that the page of one model shows.
+pub(crate) struct ClassPage<'a> {
+    /// Heading.
+    pub(crate) title: &'a str,
+    /// One line below it; may be empty.
+    pub(crate) subtitle: &'a str,
+    /// Name and value of what determines the numbers.
+    pub(crate) facts: &'a [(String, String)],
+    /// The numbers.
+    pub(crate) report: &'a ClassReport,
+    /// The same in the form of every report.
+    pub(crate) evaluation: &'a EvaluationReport,
+    /// Counts and curves by group.
+    pub(crate) groups: &'a ClassGroups,
+    /// Where the class is made from times.
+    pub(crate) horizon: Option<&'a HorizonReport>,
+    /// Unit of the times; may be empty.
+    pub(crate) time_unit: &'a str,
+    /// What the censoring curve was fitted on; empty without times.
+    pub(crate) censoring: &'a str,
+    /// Where the threshold comes from, in a sentence.
+    pub(crate) threshold: &'a str,
+    /// Warnings that must be read before the numbers.
+    pub(crate) warnings: &'a [Warning],
+    /// Remarks for the reader.
+    pub(crate) notes: &'a [String],
+}
+
+/// The HTML page: one file without script or anything from elsewhere.
+///
+/// # Errors
+/// [`ReportError`] if a plot or the template fails, which no input should cause.
+pub(crate) fn render_class_page(page: &ClassPage<'_>) -> Result<String, ReportError> {
+    page::render(page)
+}
+
+/// The tables for a terminal of `width` columns, with `colour` the worst groups in red.
+pub(crate) fn render_class_table(page: &ClassPage<'_>, width: usize, colour: bool) -> String {
+    table::render(page, width, colour)
+}
+
+/// What only a class has, of several models, for a terminal of `width` columns.
+pub(crate) fn render_class_models(models: &ClassModels, horizon: &[HorizonReport], width: usize) -> String {
+    table::of_models(models, horizon, width)
+}
+
+/// The tables of the page as files of their own.
+pub(crate) fn tables_of_class(page: &ClassPage<'_>) -> Vec<super::Table> {
+    let own = sections::all(page).into_iter().map(|table| table.sheet());
+    own.chain(super::tables::evaluation::tables_of_metrics(page.evaluation, page.time_unit, page.censoring)).collect()
+}
+
+/// What only a class has, of several models.
+pub(crate) fn class_tables(models: &ClassModels, horizon: &[HorizonReport]) -> Vec<ClassTable> {
+    [sections::horizon_of_models(models, horizon), sections::criteria_of_models(models)].into_iter().flatten().collect()
+}
+
+/// The same as files of their own.
+pub(crate) fn tables_of_class_models(models: &ClassModels, horizon: &[HorizonReport]) -> Vec<super::Table> {
+    class_tables(models, horizon).into_iter().map(ClassTable::sheet).collect()
+}
