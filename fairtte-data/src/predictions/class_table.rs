@@ -156,6 +156,7 @@ pub fn read_class_table(path: &Path, attributes: &[&str], options: &ClassOptions
         labelled(&table, options, &ids, subjects.as_deref())?
     };
     let cohort = Cohort {
+        cause: None,
         name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         time_unit: unnamed_unit(),
         source: path.to_owned(),

@@ -8,8 +8,8 @@ use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
 use crate::evaluation::{
-    CalibrationCurve, CensoringByGroup, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary, ModelReports, NumbersAtRisk,
-    OverTime, RiskTertiles, TimeWindow,
+    CalibrationCurve, CensoringByGroup, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary,
+    ModelReports, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow,
 };
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
@@ -91,6 +91,7 @@ impl EvaluationReport {
             metrics: report.metrics.clone(),
             curves: Vec::new(),
             groups_summary: Vec::new(),
+            censoring_by_group: Vec::new(),
             calibration: groups.calibration.clone(),
             over_time: Vec::new(),
             risk_tertiles: Vec::new(),
