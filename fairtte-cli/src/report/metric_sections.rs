@@ -16,7 +16,8 @@ use super::rows;
 /// Metrics at a glance, filled in by the filter `tiles`.
 #[derive(Serialize)]
 pub(super) struct Tiles<'a> {
-    tiles: Vec<Tile<'a>>,
+    #[serde(rename = "tiles")]
+    metrics: Vec<Tile<'a>>,
     level: String,
     /// Whether gaps were compared with those by chance.
     has_chance: bool,
@@ -27,7 +28,7 @@ impl<'a> Tiles<'a> {
     pub(super) fn new(report: &'a EvaluationReport, is_shown: impl Fn(&MetricReport) -> bool) -> Self {
         let mut of_attributes = report.metrics.iter().flat_map(|metric| &metric.attributes);
         Self {
-            tiles: report.metrics.iter().filter(|metric| is_shown(metric)).map(tile).collect(),
+            metrics: report.metrics.iter().filter(|metric| is_shown(metric)).map(tile).collect(),
             level: percent(report.settings.level),
             has_chance: of_attributes.any(|attribute| attribute.gap_by_chance.is_some()),
         }

@@ -169,7 +169,8 @@ mod tests {
 
     /// 60 samples in turns of three groups; with `stretched`, those of the first are observed half as long.
     fn sixty(stretched: bool) -> (Vec<f64>, Vec<bool>, Vec<Option<u32>>) {
-        let time = |k: u32| (1.0 + f64::from(k * 37 % 101) / 10.0) * if stretched && k % 3 == 0 { 0.5 } else { 1.0 };
+        let time =
+            |k: u32| (1.0 + f64::from(k * 37 % 101) / 10.0) * if stretched && k.is_multiple_of(3) { 0.5 } else { 1.0 };
         (
             (0..60).map(time).collect(),
             (0..60).map(|k: u32| k * 7 % 5 >= 2).collect(),

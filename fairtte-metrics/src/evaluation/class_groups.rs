@@ -108,7 +108,7 @@ pub fn describe_classes(
             return Err(MetricError::LengthMismatch { what, found, expected: n });
         }
     }
-    let mut slices: Vec<(Option<(&str, &str)>, Vec<usize>)> = vec![(None, (0..n).collect())];
+    let mut slices: Vec<Slice<'_>> = vec![(None, (0..n).collect())];
     for groups in groups {
         let name = |level: usize| Some((groups.attribute(), groups.levels()[level].as_str()));
         slices.extend(groups.ids().map(|group| (name(group.index()), groups.rows(group))));
@@ -122,6 +122,9 @@ pub fn describe_classes(
     }
     Ok(found)
 }
+
+/// Attribute and level of a group (`None`: all samples), and its rows.
+type Slice<'a> = (Option<(&'a str, &'a str)>, Vec<usize>);
 
 fn owned(name: Option<(&str, &str)>) -> (Option<String>, Option<String>) {
     name.map(|(attribute, level)| (attribute.to_owned(), level.to_owned())).unzip()

@@ -422,8 +422,8 @@ mod tests {
             assert!(largest < 1e-9, "{name}: {largest}");
         }
         assert_eq!(Estimator::of_causes().collect::<Vec<_>>(), ["fine-gray", "cause-specific"]);
-        let names = ["a", "b"].map(str::to_owned);
-        let cox = Estimator::by_name("cox").unwrap().fit_causes(&covariates, &outcomes, 2, &names, &[]).unwrap_err();
+        let columns = ["a", "b"].map(str::to_owned);
+        let cox = Estimator::by_name("cox").unwrap().fit_causes(&covariates, &outcomes, 2, &columns, &[]).unwrap_err();
         assert_eq!(
             cox.to_string(),
             "cox models one kind of event, expected one of fine-gray, cause-specific for one of several causes"

@@ -67,7 +67,7 @@ pub(crate) fn render_class_models(models: &ClassModels, horizon: &[HorizonReport
 
 /// The tables of the page as files of their own.
 pub(crate) fn tables_of_class(page: &ClassPage<'_>) -> Vec<super::Table> {
-    let own = sections::all(page).into_iter().map(|table| table.sheet());
+    let own = sections::all(page).into_iter().map(sections::ClassTable::sheet);
     own.chain(super::tables::evaluation::tables_of_metrics(page.evaluation, page.time_unit, page.censoring)).collect()
 }
 

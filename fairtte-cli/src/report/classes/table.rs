@@ -67,7 +67,8 @@ fn push(text: &mut String, table: &ClassTable, width: usize) {
         let line = |name: &str, cell: &dyn Fn(usize) -> String| {
             let mut line = format!("{name:<names$}");
             for column in &columns {
-                line.push_str(&format!("  {:>wide$}", cell(*column), wide = wide(*column)));
+                let cell = format!("  {:>wide$}", cell(*column), wide = wide(*column));
+                line.push_str(&cell);
             }
             format!("{}\n", line.trim_end())
         };

@@ -130,7 +130,8 @@ pub(super) fn left_out(page: &ClassPage<'_>) -> Option<String> {
     }
     let shares = found.left_out[1..].iter().filter(|of| of.n > 0);
     let shares = shares.map(|of| (of.n_left_out as f64 / of.n as f64, of));
-    let (mut most, mut least): (Option<(f64, &LeftOut)>, Option<(f64, &LeftOut)>) = (None, None);
+    let mut most: Option<(f64, &LeftOut)> = None;
+    let mut least = most;
     for of in shares {
         most = most.filter(|most| most.0 >= of.0).or(Some(of));
         least = least.filter(|least| least.0 <= of.0).or(Some(of));

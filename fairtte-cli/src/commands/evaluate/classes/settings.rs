@@ -178,7 +178,6 @@ pub(super) fn refuse_what_is_of_curves(arguments: &Evaluate) -> Result<(), CliEr
 }
 
 /// The settings that have an effect.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn without_threshold<S: Serializer>(class: &ClassSettings, serializer: S) -> Result<S::Ok, S::Error> {
     some_of(class, &OWN, serializer)
 }
