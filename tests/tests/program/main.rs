@@ -14,6 +14,7 @@ mod cohort {
 /// Runs: all steps, resumption, crashes, what may influence what, warnings and wrong input.
 mod training {
     mod bad_input;
+    mod causes;
     mod crash;
     mod estimators;
     mod learning;
@@ -37,6 +38,7 @@ mod model {
 mod evaluation {
     mod baseline;
     mod bias;
+    mod binary;
     mod card;
     mod competing;
     mod decisions;

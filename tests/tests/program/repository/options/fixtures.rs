@@ -106,7 +106,7 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let rank = (i * 7) % 40;
         let hazard = 0.2 + 1.5 * f64::from((rank * 11) % 40) / 40.0;
         let curve = [0.0, 0.5, 1.0, 2.0, 4.0].map(|time: f64| format!("{:.6}", (-hazard * time).exp())).join(",");
-        let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(i % 3 != 0));
+        let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(!i.is_multiple_of(3)));
         let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 50 + i);
         let old = if age > 70 { "old" } else { "young" };
         let (person, later, status) = (i / 2, time + 1.0, ["alive", "dead"][usize::from(event)]);
@@ -150,7 +150,7 @@ fn classes(file: &dyn Fn(&str, &str)) {
         let positive = (i * 7) % 10 < 4;
         let probability = (3 * usize::from(positive) + (i * (11 + noise)) % 7) as f64 / 10.0 + 0.05;
         let (chance, truth) = ((i % 8) as f64 / 8.0 + 0.01, u8::from((i * 3) % 10 < 5));
-        let (time, event) = (0.2 + ((i * 13) % 40) as f64 / 10.0, u8::from(i % 3 != 0));
+        let (time, event) = (0.2 + ((i * 13) % 40) as f64 / 10.0, u8::from(!i.is_multiple_of(3)));
         let (dx, status) = (["healthy", "sick"][usize::from(i % 5 < 2)], ["alive", "dead"][usize::from(i % 4 > 1)]);
         let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 45 + i);
         format!(

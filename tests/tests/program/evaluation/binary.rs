@@ -127,11 +127,14 @@ fn every_number_is_that_of_the_rows_and_csv_and_parquet_agree() {
     let groups = &metric(&found, "auc")["attributes"][0]["groups"];
     near(&groups[0]["estimate"]["value"], auc(&f));
     near(&groups[1]["estimate"]["value"], auc(&m));
-    let ((fpr_f, fnr_f), (fpr_m, fnr_m)) = (errors(&f, 0.4), errors(&m, 0.4));
+    let ((false_alarms_f, missed_f), (false_alarms_m, missed_m)) = (errors(&f, 0.4), errors(&m, 0.4));
     let parity = &found["parity"][0];
-    near(&parity["equal-opportunity-negative"]["value"], 1.0 - (fpr_f - fpr_m).abs());
-    near(&parity["equalised-odds"]["value"], 1.0 - 0.5 * ((fpr_f - fpr_m).abs() + (fnr_f - fnr_m).abs()));
-    near(&parity["underdiagnosis-difference"]["value"], (fnr_f - fnr_m).abs());
+    near(&parity["equal-opportunity-negative"]["value"], 1.0 - (false_alarms_f - false_alarms_m).abs());
+    near(
+        &parity["equalised-odds"]["value"],
+        1.0 - 0.5 * ((false_alarms_f - false_alarms_m).abs() + (missed_f - missed_m).abs()),
+    );
+    near(&parity["underdiagnosis-difference"]["value"], (missed_f - missed_m).abs());
     assert_eq!(
         (&found["task"], &found["n"], &found["threshold"]["chosen"]),
         (&"binary".into(), &240.into(), &"given".into())
