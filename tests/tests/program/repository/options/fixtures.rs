@@ -106,7 +106,7 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let rank = (i * 7) % 40;
         let hazard = 0.2 + 1.5 * f64::from((rank * 11) % 40) / 40.0;
         let curve = [0.0, 0.5, 1.0, 2.0, 4.0].map(|time: f64| format!("{:.6}", (-hazard * time).exp())).join(",");
-        let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(!i.is_multiple_of(3)));
+        let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(i % 3 != 0));
         let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 50 + i);
         let old = if age > 70 { "old" } else { "young" };
         let (person, later, status) = (i / 2, time + 1.0, ["alive", "dead"][usize::from(event)]);
