@@ -25,10 +25,13 @@ type Text = Vec<Option<String>>;
 /// Of an excluded row: its sample, the reason, and the place or the message of the decoder.
 type Excluded = (String, String, String);
 
+/// Of a step of the flow: its name, rows kept and left out, and the reasons with their counts.
+type Step = (String, usize, usize, Vec<(&'static str, usize)>);
+
 /// The samples of a data set, and the rows that were left out.
 #[pyclass(frozen)]
 pub(crate) struct Cohort {
-    cohort: Arc<fairtte_data::Cohort>,
+    data: Arc<fairtte_data::Cohort>,
     exclusions: Exclusions,
     attributes: Vec<AttributeConfig>,
     /// Whether the samples have images.
@@ -61,7 +64,7 @@ pub(crate) fn read_data(
         Ok((cohort, exclusions, attributes))
     })?;
     let (cohort, exclusions, attributes) = found.map_err(|error| refused(&error))?;
-    Ok(Cohort { cohort: Arc::new(cohort), exclusions, attributes, has_images })
+    Ok(Cohort { data: Arc::new(cohort), exclusions, attributes, has_images })
 }
 
 /// The samples of a run folder, the level of every sample by attribute, and the part of every sample.
@@ -88,7 +91,7 @@ pub(crate) fn read_run(folder: PathBuf) -> PyResult<(Cohort, Vec<(String, Text)>
     let attributes = cohort.attributes.iter().map(|column| AttributeConfig::new(column.name.clone())).collect();
     let has_images = cohort.samples.iter().any(|sample| !sample.image.as_os_str().is_empty());
     let levels = groups.iter().map(levels).collect();
-    Ok((Cohort { cohort: Arc::new(cohort), exclusions, attributes, has_images }, levels, parts))
+    Ok((Cohort { data: Arc::new(cohort), exclusions, attributes, has_images }, levels, parts))
 }
 
 /// Samples, times `[k]` and survival `[n, k]` of a file of predictions.
@@ -97,10 +100,10 @@ pub(crate) fn read_run(folder: PathBuf) -> PyResult<(Cohort, Vec<(String, Text)>
 /// `DataError` for a file that has none.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "the package takes them apart")]
-pub(crate) fn read_curves<'py>(
-    py: Python<'py>,
+pub(crate) fn read_curves(
+    py: Python<'_>,
     path: PathBuf,
-) -> PyResult<(Vec<String>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+) -> PyResult<(Vec<String>, Bound<'_, PyArray1<f64>>, Bound<'_, PyArray2<f64>>)> {
     let found = compute(py, None, move |_| read_predictions(&path, Rising::Refuse))?;
     let table = found.map_err(|error| refused(&error))?;
     let samples = table.samples.iter().map(SampleId::to_string).collect();
@@ -133,31 +136,31 @@ impl Cohort {
     /// Name of the data set.
     #[getter]
     fn name(&self) -> &str {
-        &self.cohort.name
+        &self.data.name
     }
 
     /// Unit of the times.
     #[getter]
     fn time_unit(&self) -> &str {
-        &self.cohort.time_unit
+        &self.data.time_unit
     }
 
     /// The table that the samples came from.
     #[getter]
     fn source(&self) -> PathBuf {
-        self.cohort.source.clone()
+        self.data.source.clone()
     }
 
     /// Names of the attributes.
     #[getter]
     fn attributes(&self) -> Vec<String> {
-        self.cohort.attributes.iter().map(|column| column.name.clone()).collect()
+        self.data.attributes.iter().map(|column| column.name.clone()).collect()
     }
 
     /// Samples, events and subjects.
     #[getter]
     fn counts(&self) -> (usize, usize, usize) {
-        (self.cohort.n(), self.cohort.n_events(), self.cohort.n_subjects())
+        (self.data.n(), self.data.n_events(), self.data.n_subjects())
     }
 
     /// Rows of the source.
@@ -168,12 +171,12 @@ impl Cohort {
 
     /// Origin of the labels (rule, options, content hash, notes) as JSON.
     fn provenance(&self) -> PyResult<String> {
-        serde_json::to_string(&self.cohort.provenance).map_err(|error| data_error(error.to_string()))
+        serde_json::to_string(&self.data.provenance).map_err(|error| data_error(error.to_string()))
     }
 
     /// `sample_id`, `subject_id`, `unit`, `image` and the attributes as the source gives them, by name.
     fn texts(&self) -> Vec<(String, Text)> {
-        let samples = &self.cohort.samples;
+        let samples = &self.data.samples;
         let mut columns = vec![
             ("sample_id".to_owned(), samples.iter().map(|sample| Some(sample.sample_id.to_string())).collect()),
             ("subject_id".to_owned(), samples.iter().map(|sample| Some(sample.subject_id.to_string())).collect()),
@@ -185,7 +188,7 @@ impl Cohort {
             let image = |path: &Path| (!path.as_os_str().is_empty()).then(|| path.display().to_string());
             columns.push(("image".to_owned(), samples.iter().map(|sample| image(&sample.image)).collect()));
         }
-        columns.extend(self.cohort.attributes.iter().map(|column| (column.name.clone(), column.values.clone())));
+        columns.extend(self.data.attributes.iter().map(|column| (column.name.clone(), column.values.clone())));
         columns
     }
 
@@ -195,7 +198,7 @@ impl Cohort {
         &self,
         py: Python<'py>,
     ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<u64>>) {
-        let samples = &self.cohort.samples;
+        let samples = &self.data.samples;
         let time: Vec<f64> = samples.iter().map(|sample| sample.time).collect();
         let event: Vec<bool> = samples.iter().map(|sample| sample.event).collect();
         let row: Vec<u64> = samples.iter().map(|sample| sample.source_row as u64).collect();
@@ -208,7 +211,7 @@ impl Cohort {
     /// `DataError` for an attribute that cannot be divided into levels.
     fn groups(&self, rows: Vec<usize>) -> PyResult<Vec<(String, Text)>> {
         self.check_rows(&rows)?;
-        let fitted = FittedAttributes::fit(&self.attributes, &self.cohort, &rows).map_err(|error| refused(&error))?;
+        let fitted = FittedAttributes::fit(&self.attributes, &self.data, &rows).map_err(|error| refused(&error))?;
         Ok(fitted.all().iter().map(levels).collect())
     }
 
@@ -218,7 +221,7 @@ impl Cohort {
     }
 
     /// The flow from rows read to rows kept: step, rows kept, rows left out, and the reasons with their counts.
-    fn flow(&self) -> Vec<(String, usize, usize, Vec<(&'static str, usize)>)> {
+    fn flow(&self) -> Vec<Step> {
         let steps = self.exclusions.flow_of_tables().into_iter();
         steps.map(|step| (step.label, step.n_kept, step.n_excluded, step.reasons)).collect()
     }
@@ -229,9 +232,9 @@ impl Cohort {
     /// `DataError` for settings out of range, unknown attributes, parts without a subject, and files with leaks.
     fn split(&self, settings: &str, seed: u64) -> PyResult<(Vec<&'static str>, String)> {
         let settings: SplitConfig = read("split", settings)?;
-        let found = make_split(&self.cohort, &settings, &self.attributes, seed);
+        let found = make_split(&self.data, &settings, &self.attributes, seed);
         let (split, record) = found.map_err(|error| refused(&error))?;
-        let parts = parts_of(&split, self.cohort.n());
+        let parts = parts_of(&split, self.data.n());
         let record = serde_json::to_string(&record).map_err(|error| data_error(error.to_string()))?;
         Ok((parts, record))
     }
@@ -243,7 +246,7 @@ impl Cohort {
     fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
         self.check_rows(&rows)?;
         Ok(Self {
-            cohort: Arc::new(self.cohort.select(&rows)),
+            data: Arc::new(self.data.select(&rows)),
             exclusions: self.exclusions.clone(),
             attributes: self.attributes.clone(),
             has_images: self.has_images,
@@ -269,7 +272,7 @@ impl Cohort {
             return Err(data_error("the cohort is a table without images, expected a column of images"));
         }
         let settings: ImageConfig = read("image", settings)?;
-        let cohort = Arc::clone(&self.cohort);
+        let cohort = Arc::clone(&self.data);
         let options = StoreOptions { images_per_shard };
         let build = move |stop: &fairtte_metrics::evaluation::Stop, progress: &Progress| {
             let on_progress = |done, total| {
@@ -289,7 +292,7 @@ impl Cohort {
 
 impl Cohort {
     fn check_rows(&self, rows: &[usize]) -> PyResult<()> {
-        let n = self.cohort.n();
+        let n = self.data.n();
         match rows.iter().find(|row| **row >= n) {
             Some(row) => Err(data_error(format!("row {row} does not exist, expected rows from 0 to below {n}"))),
             None => Ok(()),
