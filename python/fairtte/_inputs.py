@@ -190,6 +190,20 @@ def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple
     return names, codes
 
 
+def attributes(
+    named: Mapping[str, Any], cuts: Mapping[str, Sequence[float]] | None, intersections: bool
+) -> list[tuple[str, list[str], NDArray[np.int64]]]:
+    """Name, levels and level of every sample of each attribute; ``cuts`` are those of columns of numbers."""
+    cuts = dict(cuts or {})
+    unknown = [cut for cut in cuts if cut not in named]
+    if unknown:
+        raise MetricError(f'cuts["{unknown[0]}"] is of no attribute, expected one of: {", ".join(named)}')
+    found = [(str(key), *levels(column, key, cuts.get(key))) for key, column in named.items()]
+    if intersections and len(found) < 2:
+        raise MetricError(f"intersections of {len(found)} attributes, expected at least two in groups")
+    return found
+
+
 def frame_library(*values: Any) -> str:
     """``"polars"`` if any of the arguments is one of polars, otherwise ``"pandas"``."""
     for value in values:

@@ -134,13 +134,7 @@ def bias_sources(
     named = _inputs.columns(groups, "groups")
     if not named:
         raise MetricError("groups is empty, expected at least one attribute")
-    cuts = dict(cuts or {})
-    unknown = [cut for cut in cuts if cut not in named]
-    if unknown:
-        raise MetricError(f'cuts["{unknown[0]}"] is of no attribute, expected one of: {", ".join(named)}')
-    attributes = [(str(key), *_inputs.levels(column, key, cuts.get(key))) for key, column in named.items()]
-    if intersections and len(attributes) < 2:
-        raise MetricError(f"intersections of {len(attributes)} attributes, expected at least two in groups")
+    attributes = _inputs.attributes(named, cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
     chosen = {key.replace("_", "-"): value for key, value in settings.items()}
     chosen |= {"n-permutations": permutations, "n-replicates": replicates, "seed": seed}

@@ -116,14 +116,7 @@ def evaluate(
         if len(pair) != 2:
             raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
         of_train = _inputs.outcomes(pair[0], pair[1], "train")
-    named = _inputs.columns(groups, "groups")
-    cuts = dict(cuts or {})
-    unknown = [cut for cut in cuts if cut not in named]
-    if unknown:
-        raise MetricError(f'cuts["{unknown[0]}"] is of no attribute, expected one of: {", ".join(named)}')
-    attributes = [(str(key), *_inputs.levels(column, key, cuts.get(key))) for key, column in named.items()]
-    if intersections and len(attributes) < 2:
-        raise MetricError(f"intersections of {len(attributes)} attributes, expected at least two in groups")
+    attributes = _inputs.attributes(_inputs.columns(groups, "groups"), cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
     chosen = {key.replace("_", "-"): value for key, value in settings.items()}
     chosen |= {"replicates": replicates, "seed": seed, "level": level}

@@ -14,7 +14,7 @@ use fairtte_metrics::{SURVIVAL_TOLERANCE, SampleId, SubjectId};
 use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::label_rule::parse_event;
-use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample};
+use crate::cohort::{AttributeConfig, Cohort, FittedAttributes, Sample};
 use crate::error::nearest;
 use crate::nearest::synonym;
 use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
@@ -248,17 +248,8 @@ impl ClassTable {
     /// If a row is not below the number of samples.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let of_column = |column: &AttributeColumn| AttributeColumn {
-            values: rows.iter().map(|row| column.values[*row].clone()).collect(),
-            ..column.clone()
-        };
-        let cohort = Cohort {
-            samples: rows.iter().map(|row| self.cohort.samples[*row].clone()).collect(),
-            attributes: self.cohort.attributes.iter().map(of_column).collect(),
-            ..self.cohort.clone()
-        };
         let probability = rows.iter().map(|row| self.probability[*row]).collect();
-        Self { cohort, probability, ignored: self.ignored.clone(), ..*self }
+        Self { cohort: self.cohort.select(rows), probability, ignored: self.ignored.clone(), ..*self }
     }
 
     /// As [`ScoredTable::fit_attributes`](super::ScoredTable::fit_attributes).

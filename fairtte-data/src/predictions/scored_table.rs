@@ -13,7 +13,7 @@ use ndarray::{Array2, Axis};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes};
+use crate::cohort::{AttributeConfig, Cohort, FittedAttributes};
 use crate::error::nearest;
 use crate::nearest::synonym;
 use crate::predictions::curve_columns::{
@@ -130,17 +130,8 @@ impl ScoredTable {
     /// If a row is not below the number of samples.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let of_column = |column: &AttributeColumn| AttributeColumn {
-            values: rows.iter().map(|row| column.values[*row].clone()).collect(),
-            ..column.clone()
-        };
-        let cohort = Cohort {
-            samples: rows.iter().map(|row| self.cohort.samples[*row].clone()).collect(),
-            attributes: self.cohort.attributes.iter().map(of_column).collect(),
-            ..self.cohort.clone()
-        };
         Self {
-            cohort,
+            cohort: self.cohort.select(rows),
             survival: self.survival.select(Axis(0), rows),
             grid: self.grid.clone(),
             ignored: self.ignored.clone(),
