@@ -9,9 +9,10 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 11] = [
+const PARTS: [(&str, &str); 12] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
+    ("warnings.html", include_str!("warnings.html")),
     ("panels.html", include_str!("panels.html")),
     ("differences.html", include_str!("differences.html")),
     ("bias-figures.html", include_str!("bias/figures.html")),
@@ -33,6 +34,7 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("columns", columns);
     environment.add_filter("head", head);
     environment.add_filter("origin", origin);
+    environment.add_filter("warnings", warnings);
     environment.add_filter("panels", panels);
     environment.add_filter("differences", differences);
     environment.add_filter("bias_figures", |state: &State<'_, '_>, section| part(state, "bias-figures.html", section));
@@ -62,6 +64,11 @@ fn head(state: &State<'_, '_>, title: Value) -> Result<Value, minijinja::Error> 
 /// Where the numbers come from; open if there are at most `most_open` facts.
 fn origin(state: &State<'_, '_>, facts: Value, most_open: usize) -> Result<Value, minijinja::Error> {
     part(state, "origin.html", minijinja::context! { facts, most_open })
+}
+
+/// What must be read before the numbers.
+fn warnings(state: &State<'_, '_>, warnings: Value) -> Result<Value, minijinja::Error> {
+    part(state, "warnings.html", minijinja::context! { warnings })
 }
 
 /// The figures of every attribute with the caption above them, or beside an odd number of large ones.

@@ -14,6 +14,9 @@ use super::canvas::{
 /// Dash and gap of the curves of groups drawn over each other; the first is solid.
 pub(super) const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some((2.0, 3.0))];
 
+/// Width of a figure of groups drawn over each other, with the legend beside the axes.
+pub(super) const OVERLAID: f64 = 520.0;
+
 /// One figure for the whole sample, then one per attribute; none without a horizon.
 pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<GroupFigure>, ReportError> {
     let words = if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON };
@@ -98,25 +101,13 @@ fn overlaid(groups: &[CalibrationCurve], &UpTo { end, words }: &UpTo, id: &str) 
     let axes = Axes { left, right, top, bottom, x: 0.0..end, y: 0.0..end };
     let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
     let title = format!("{}{of}", words.title);
-    Figure { id, title, description: describe(groups), width: 520.0, height: 316.0 }.draw(|canvas| {
+    Figure { id, title, description: describe(groups), width: OVERLAID, height: 316.0 }.draw(|canvas| {
         box_of(canvas, &axes, 6, words, words.observed)?;
         for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
             draw(canvas, &axes, group, colour, k)?;
         }
-        let mut y = top + 10.0;
-        for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
-            let x = right + 14.0;
-            line(canvas, &[(x, y), (x + 24.0, y)], colour, k)?;
-            marker(canvas, (x + 12.0, y), colour, k)?;
-            let name = elide(name_of(group), fitting(520.0 - x - 30.0, 12.5));
-            canvas.text(&name, (x + 30.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
-            for text in facts(group, words, fitting(520.0 - x - 30.0, 11.0)) {
-                y += 15.0;
-                canvas.text(&text, (x + 30.0, y), Anchor::Start, Ink::new(11.0, MUTED))?;
-            }
-            y += 26.0;
-        }
-        Ok(())
+        let entries = groups.iter().map(|group| (name_of(group), |width| facts(group, words, width)));
+        legend(canvas, (right + 14.0, top + 10.0), entries)
     })
 }
 
@@ -185,6 +176,26 @@ pub(super) fn marker(canvas: &Canvas<'_>, (x, y): Point, colour: RGBColor, place
         1 => canvas.square((x, y), 6.0, colour),
         _ => canvas.polygon(&[(x - 4.0, y + 3.2), (x + 4.0, y + 3.2), (x, y - 4.0)], colour, 1.0),
     }
+}
+
+/// Line, marker and name of every group, with lines of facts that fit a width in characters below it; from `(x, y)` down.
+pub(super) fn legend<'a>(
+    canvas: &Canvas<'_>,
+    (x, mut y): Point,
+    entries: impl Iterator<Item = (&'a str, impl FnOnce(usize) -> Vec<String>)>,
+) -> Result<(), DrawError> {
+    for (k, ((name, facts), colour)) in entries.zip(GROUP_COLOURS).enumerate() {
+        line(canvas, &[(x, y), (x + 24.0, y)], colour, k)?;
+        marker(canvas, (x + 12.0, y), colour, k)?;
+        let name = elide(name, fitting(OVERLAID - x - 30.0, 12.5));
+        canvas.text(&name, (x + 30.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
+        for text in facts(fitting(OVERLAID - x - 30.0, 11.0)) {
+            y += 15.0;
+            canvas.text(&text, (x + 30.0, y), Anchor::Start, Ink::new(11.0, MUTED))?;
+        }
+        y += 26.0;
+    }
+    Ok(())
 }
 
 fn name_of(group: &CalibrationCurve) -> &str {

@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 use super::super::ReportError;
 use super::super::format::{elide, number};
 use super::by_attribute::{GroupFigure, GroupPanels, by_attribute};
-use super::calibration::{line, marker};
+use super::calibration::{OVERLAID, legend, line, marker};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
@@ -52,25 +52,13 @@ fn overlaid(groups: &[RocCurve], id: &str) -> Result<String, ReportError> {
     let axes = Axes { left, right, top, bottom, x: 0.0..1.0, y: 0.0..1.0 };
     let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
     let title = format!("ROC curve{of}");
-    Figure { id, title, description: describe(groups), width: 520.0, height: 316.0 }.draw(|canvas| {
+    Figure { id, title, description: describe(groups), width: OVERLAID, height: 316.0 }.draw(|canvas| {
         frame(canvas, &axes, 6, "true positive rate")?;
         for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
             draw(canvas, &axes, group, colour, k)?;
         }
-        let mut y = top + 10.0;
-        for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
-            let x = right + 14.0;
-            line(canvas, &[(x, y), (x + 24.0, y)], colour, k)?;
-            marker(canvas, (x + 12.0, y), colour, k)?;
-            let name = elide(name_of(group), fitting(520.0 - x - 30.0, 12.5));
-            canvas.text(&name, (x + 30.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
-            for text in facts(group) {
-                y += 15.0;
-                canvas.text(&text, (x + 30.0, y), Anchor::Start, Ink::new(11.0, MUTED))?;
-            }
-            y += 26.0;
-        }
-        Ok(())
+        let entries = groups.iter().map(|group| (name_of(group), |_| facts(group)));
+        legend(canvas, (right + 14.0, top + 10.0), entries)
     })
 }
 
