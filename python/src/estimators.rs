@@ -112,10 +112,12 @@ pub(crate) fn estimator_settings(name: &str, settings: &str) -> PyResult<String>
     serde_json::to_string(value.get(name).unwrap_or(&value)).map_err(failed)
 }
 
-/// Names of all estimators, with one line each.
+/// Names of all estimators of one kind of event, with one line each: the targets of the package know no causes.
 #[pyfunction]
 pub(crate) fn estimator_names() -> Vec<(String, String)> {
-    Estimator::CATALOGUE.iter().map(|(name, summary)| ((*name).to_owned(), (*summary).to_owned())).collect()
+    let of_one_kind =
+        Estimator::CATALOGUE.iter().filter(|(name, _)| Estimator::of_causes().all(|of_causes| of_causes != *name));
+    of_one_kind.map(|(name, summary)| ((*name).to_owned(), (*summary).to_owned())).collect()
 }
 
 fn read(name: &str, settings: &str) -> PyResult<Estimator> {
