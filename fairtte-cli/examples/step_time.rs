@@ -26,17 +26,15 @@ use std::error::Error;
 use std::io::{BufRead as _, Write as _};
 use std::time::Instant;
 
-use burn::module::Module as _;
 use burn::nn::BatchNormConfig;
-use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::activation::{relu, silu};
 use burn::tensor::module::{conv2d, conv3d};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_cli::memory::{Allocator, keep_free_memory};
-use fairtte_metrics::seeds::stream;
+use fairtte_cli::timing::{StepSeconds, Timed, peak_memory};
+use fairtte_models::BackboneKind;
 use fairtte_models::kernels::InstructionSet;
-use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -54,7 +52,7 @@ fn main() -> Result<(), Problem> {
     };
     fairtte_models::check_environment()?;
     eprintln!("instruction set: {}", InstructionSet::in_use().name());
-    let mut worker = Worker { plain: device.clone(), device: device.autodiff(), trained: None, inference: None };
+    let mut worker = Worker { plain: device.clone(), device: device.autodiff(), network: None };
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         // On a thread of the pool, as the training of `fairtte`.
@@ -69,8 +67,7 @@ struct Worker {
     plain: Device,
     /// The device with gradients.
     device: Device,
-    trained: Option<(Backbone, ModuleOptimizer)>,
-    inference: Option<Backbone>,
+    network: Option<Timed>,
 }
 
 impl Worker {
@@ -94,40 +91,18 @@ impl Worker {
         let (name, channels) = rest.split_once(' ').ok_or("network: expected a name and a number of channels")?;
         let kind = BackboneKind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| format!("{name:?} is not a backbone"))?;
-        let net = initialise(kind.build(channels.parse()?, &self.device), stream(1, "weights", &[]));
-        let n_parameters = net.num_params();
-        self.trained = Some((net, adamw(1e-8, 1e-4)));
-        self.inference = None;
-        Ok(vec![n_parameters as f64])
+        let network = self.network.insert(Timed::new(kind, channels.parse()?, &self.plain));
+        Ok(vec![network.parameters() as f64])
     }
 
     fn step(&mut self, shape: &[usize]) -> Answer {
-        let (net, mut optimiser) = self.trained.take().ok_or("step: name a network first")?;
-        self.inference = None;
-        let pixels = pixels(shape, &self.device)?;
-        let clock = Instant::now();
-        let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
-        read(loss.clone().inner())?;
-        let forward = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
-        let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        let backward = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
-        let net = optimiser.step(1e-4, net, gradients);
-        let update = clock.elapsed().as_secs_f64();
-        self.trained = Some((net, optimiser));
+        let StepSeconds { forward, backward, update } =
+            self.network.as_mut().ok_or("step: name a network first")?.step(shape)?;
         Ok(vec![forward, backward, update])
     }
 
     fn infer(&mut self, shape: &[usize]) -> Answer {
-        let (trained, _) = self.trained.as_ref().ok_or("infer: name a network first")?;
-        let net = self.inference.get_or_insert_with(|| trained.valid());
-        let pixels = pixels(shape, &self.plain)?;
-        let clock = Instant::now();
-        let features = net.forward(pixels, &mut Noise::Off)?.into_data();
-        let seconds = clock.elapsed().as_secs_f64();
-        let finite = features.iter::<f32>().all(f32::is_finite);
-        if finite { Ok(vec![seconds]) } else { Err("the features are not finite".into()) }
+        Ok(vec![self.network.as_mut().ok_or("infer: name a network first")?.infer(shape)?])
     }
 
     fn convolution(&self, rest: &str) -> Answer {
@@ -179,13 +154,6 @@ fn wave<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, Problem> {
-    Ok(match sizes(shape)? {
-        Sizes::Picture(shape) => Pixels::Image(wave(shape, device)),
-        Sizes::Volume(shape) => Pixels::Volume(wave(shape, device)),
-    })
-}
-
 /// Seconds of the forward and the backward pass of `run`. The sum that starts the backward pass is included in neither,
 /// except for the constant gradient that it passes back.
 fn passes<const D: usize, const E: usize>(x: Tensor<D>, run: impl Fn(Tensor<D>) -> Tensor<E>) -> Vec<f64> {
@@ -214,19 +182,10 @@ fn sizes(shape: &[usize]) -> Result<Sizes, Problem> {
     }
 }
 
-/// Waits for the result.
-fn read(tensor: Tensor<1>) -> Result<(), Problem> {
-    let value: f32 = tensor.into_scalar();
-    if value.is_finite() { Ok(()) } else { Err(format!("the loss is {value}").into()) }
-}
-
 fn numbers(text: &str) -> Result<Vec<usize>, Problem> {
     Ok(text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
 fn memory() -> Answer {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
-    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(vec![1024.0 * kilobytes])
+    Ok(vec![peak_memory().ok_or("no VmHWM in /proc/self/status")? as f64])
 }

@@ -87,6 +87,14 @@ pub enum CliError {
         /// What is wrong and what was expected.
         problem: String,
     },
+    /// A device stopped in the middle of a computation.
+    #[error("device \"{device}\" failed: {problem}. Checkpoints stay; the same command resumes from the last one")]
+    DeviceFailed {
+        /// The device.
+        device: String,
+        /// What it reported.
+        problem: String,
+    },
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -233,6 +241,7 @@ impl CliError {
             },
             #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
+            Self::DeviceFailed { .. } => Exit::Training,
             Self::Estimator(ClassicalError::Setting { .. } | ClassicalError::UnknownCovariate { .. }) => Exit::Config,
             Self::Estimator(_) => Exit::Data,
             Self::Report(_) | Self::Bug(_) => Exit::Bug,

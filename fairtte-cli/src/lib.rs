@@ -36,6 +36,8 @@ mod sensitivity;
 mod shell;
 #[cfg(feature = "train")]
 mod study;
+#[cfg(feature = "train")]
+pub mod timing;
 
 use std::process::ExitCode;
 
@@ -136,9 +138,16 @@ pub fn main() -> ExitCode {
         }
     };
     interrupt::install();
-    // A panic is a bug: its message is out already, and it has its exit code.
-    let Ok(result) = std::panic::catch_unwind(|| commands::run(arguments.command)) else {
-        return Exit::Bug.into();
+    // A panic is a bug, or a device that failed: its message is out already, and it has its exit code.
+    let result = match std::panic::catch_unwind(|| commands::run(arguments.command)) {
+        Ok(result) => result,
+        #[cfg(feature = "train")]
+        Err(panic) => match device::failure(&*panic) {
+            Some(error) => Err(error),
+            None => return Exit::Bug.into(),
+        },
+        #[cfg(not(feature = "train"))]
+        Err(_) => return Exit::Bug.into(),
     };
     match result {
         Ok(()) => Exit::Ok.into(),

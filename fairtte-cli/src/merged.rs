@@ -25,7 +25,7 @@ const CHOICES: [&str; 9] = [
 pub(crate) const TABLES: [&str; 5] = ["data", "head", "strategy", "estimator", "training.schedule"];
 
 /// Tables that a run file need not have.
-const OPTIONAL: [&str; 4] = ["outcome", "pretrained", "shift", "estimator"];
+const OPTIONAL: [&str; 5] = ["outcome", "pretrained", "shift", "estimator", "task.binary"];
 
 /// The table that trains an estimator in place of a network.
 pub(crate) const ESTIMATOR: &str = "estimator";
@@ -192,6 +192,24 @@ impl Merged {
         let model = self.table.entry("model").or_insert_with(|| Value::Table(Table::new()));
         if let Some(model) = model.as_table_mut() {
             model.entry("backbone").or_insert_with(|| Value::String(kind.to_owned()));
+        }
+    }
+
+    /// Sets the head, the monitor and the map of `recalibration` of a class, if the run file predicts one and names none.
+    pub(crate) fn choose_by_task(&mut self) {
+        let kind = self.table.get("task").and_then(|task| task.get("kind")).and_then(Value::as_str);
+        if kind != Some("binary") || self.table.contains_key(ESTIMATOR) {
+            return;
+        }
+        let empty = || Value::Table(Table::new());
+        self.table.entry("head").or_insert_with(|| chosen_by_name("binary"));
+        if let Some(training) = self.table.entry("training").or_insert_with(empty).as_table_mut() {
+            training.entry("monitor").or_insert_with(|| Value::String("bce".to_owned()));
+        }
+        let strategy = self.table.get_mut("strategy").and_then(Value::as_table_mut);
+        if let Some(recalibration) = strategy.and_then(|one| one.get_mut("recalibration")).and_then(Value::as_table_mut)
+        {
+            recalibration.entry("method").or_insert_with(|| Value::String("platt".to_owned()));
         }
     }
 

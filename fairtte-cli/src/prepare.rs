@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use fairtte_data::adapters::Tabular;
-use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
+use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep};
 use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
 use fairtte_data::loader::Intensity;
 use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
@@ -14,8 +14,9 @@ use fairtte_data::{
 };
 use fairtte_metrics::{GroupId, Groups};
 
+use crate::plural::counted;
 use crate::progress::{Files, say};
-use crate::run_folder::{InputRecord, OpenRun, RunFolder, write_json};
+use crate::run_folder::{InputRecord, OpenRun, RunFolder, remove_file, write_json};
 use crate::{CliError, RunFile, design};
 
 /// A data set that is ready for training.
@@ -29,8 +30,10 @@ pub(crate) struct Prepared {
     pub(crate) attributes: FittedAttributes,
     /// The summary of the cohort, as written to its file.
     pub(crate) summary: CohortSummary,
-    /// The samples as used for training, if the run has a distribution shift.
+    /// The samples as used for training, if the run has a distribution shift or predicts a class.
     pub(crate) shifted: Option<Cohort>,
+    /// The class of every sample, if the run predicts one; those without a class stay in the record, and are not trained on.
+    pub(crate) classes: Option<Classes>,
     /// Whose inputs the samples have in training.
     pub(crate) shifted_rows: ShiftedRows,
     /// Groups that the strategy works on, for every row of the cohort.
@@ -88,6 +91,13 @@ impl Prepared {
     pub(crate) fn membership(&self) -> Vec<Option<GroupId>> {
         let none = || vec![None; self.cohort.n()];
         self.training_groups.as_ref().map_or_else(none, |groups| groups.membership().to_vec())
+    }
+
+    /// Rows of the validation part; where the class is made from times, those that have one.
+    #[cfg(feature = "train")]
+    pub(crate) fn validation(&self) -> Vec<usize> {
+        let has_class = |row: &usize| self.classes.as_ref().is_none_or(|classes| classes.positive[*row].is_some());
+        self.split.rows(Part::Validation).iter().copied().filter(has_class).collect()
     }
 
     /// The number of rows that each step kept and excluded.
@@ -177,7 +187,13 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         Some(shift) => shifted_rows(&cohort, split.rows(Part::Train), attributes.all(), shift, run.seed)?,
         None => ShiftedRows::default(),
     };
-    let trained = split.without_rows(Part::Train, &shifted_rows.left_out);
+    let mut trained = split.without_rows(Part::Train, &shifted_rows.left_out);
+    let classes = run.classes(&cohort)?;
+    let of_classes = classes.as_ref().map(|classes| cohort.of_classes(classes));
+    if let Some(classes) = &classes {
+        trained = trained.without_rows(Part::Train, &classes.left_out().into_iter().collect());
+        require_both(classes, &trained)?;
+    }
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
     let training_groups =
         training_groups.map(|groups| trained_levels(&groups, trained.rows(Part::Train))).transpose()?;
@@ -189,7 +205,7 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
             let encodings = design::encode_covariates(&table, trained.rows(Part::Train))?;
             encoded(&table, encodings)?
         }
-        None => features(run, &cohort, &trained)?,
+        None => features(run, of_classes.as_ref().unwrap_or(&cohort), &trained)?,
     };
     let fingerprint = inputs.fingerprint();
     #[cfg(feature = "train")]
@@ -202,9 +218,49 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         write_json(&folder.features(), fitted)?;
     }
     write_json(&folder.inputs(), &InputRecord { fingerprint })?;
-    let shifted = shift(open, &cohort, &split, &attributes)?;
+    let shifted = shift(open, &cohort, &split, &attributes)?.or(of_classes);
     let split = trained;
-    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, shifted_rows, training_groups })
+    write_left_out(folder, classes.as_ref(), &cohort)?;
+    exclusions.extend(classes.iter().flat_map(|classes| classes.exclusions(&cohort)));
+    Ok(Prepared {
+        cohort,
+        exclusions,
+        split,
+        inputs,
+        attributes,
+        summary,
+        shifted,
+        classes,
+        shifted_rows,
+        training_groups,
+    })
+}
+
+/// Writes the samples without a class, or removes the file of an earlier call.
+fn write_left_out(folder: &RunFolder, classes: Option<&Classes>, cohort: &Cohort) -> Result<(), CliError> {
+    let path = folder.without_class();
+    let Some(classes) = classes.filter(|classes| classes.horizon.is_some()) else { return remove_file(&path) };
+    let mut left_out = Exclusions::new(cohort.n());
+    left_out.extend(classes.exclusions(cohort));
+    Ok(left_out.write_csv(&path)?)
+}
+
+/// Training and validation need samples of both classes.
+fn require_both(classes: &Classes, split: &Split) -> Result<(), CliError> {
+    for part in [Part::Train, Part::Validation] {
+        let known: Vec<bool> = split.rows(part).iter().filter_map(|row| classes.positive[*row]).collect();
+        let n_positive = known.iter().filter(|positive| **positive).count();
+        if n_positive == 0 || n_positive == known.len() {
+            let n = counted(known.len(), "sample");
+            let message = format!(
+                "{n_positive} of {n} with a class in the {} part are positive, expected both classes",
+                part.name()
+            );
+            let key = if classes.horizon.is_some() { "task.binary.horizon" } else { "task" };
+            return Err(CliError::setting(key, message, None));
+        }
+    }
+    Ok(())
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use fairtte_data::predictions::{PredictionTable, Rising, match_predictions, read_incidence, read_predictions};
 use fairtte_data::{Cohort, Part, Split};
-use fairtte_metrics::competing::IncidenceCurves;
+use fairtte_metrics::competing::{AalenJohansen, IncidenceCurves, IncidenceVariance};
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{
-    Coverage, SampledMetrics, ScoredCohort, check_units, evaluate_cause, sample_metrics,
+    Coverage, SampledMetrics, ScoredCohort, check_units, evaluate_cause, sample_metrics, sample_metrics_of_cause,
 };
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
@@ -16,7 +16,7 @@ use fairtte_metrics::{
     SubjectId, SurvivalCurves, evaluate,
 };
 use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, UNEQUAL_CENSORING, Warning};
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use crate::CliError;
 use crate::plural::counted;
@@ -189,18 +189,45 @@ impl Scored {
         warnings
     }
 
-    /// The metrics with their bootstrap replicates.
+    /// C^td, AUC^td and IBS with their bootstrap replicates; of a cause those of the cause.
     pub(crate) fn sample(&self, settings: &EvaluationSettings) -> Result<SampledMetrics, CliError> {
         let subjects = self.cohort.subjects(&self.rows);
+        if let Some(cause) = self.cause {
+            let outcomes = self.cohort.competing_outcomes(&self.rows, cause)?;
+            let curves = IncidenceCurves::of_survival(self.curves.clone());
+            let settings = EvaluationSettings { metrics: chosen_metrics(Some(cause)), ..settings.clone() };
+            let (censoring, groups) = (&self.censoring, &self.groups);
+            return Ok(sample_metrics_of_cause(&subjects, (&outcomes, cause), &curves, censoring, groups, &settings)?);
+        }
         let outcomes = self.cohort.outcomes(&self.rows)?;
         Ok(sample_metrics(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 
-    /// Returns the rows, each with the Kaplan-Meier curve of `train` at the times of the curves.
-    pub(crate) fn with_one_curve(self, train: &Outcomes) -> Result<Self, CliError> {
-        let curves = kaplan_meier_curves(&KaplanMeier::fit(train)?, self.curves.grid(), self.rows.len())?;
+    /// Returns the rows, each with the Kaplan-Meier curve of the rows `train` at the times of the curves; of a cause with 1 minus
+    /// their Aalen-Johansen curve.
+    pub(crate) fn with_one_curve(self, train: &[usize]) -> Result<Self, CliError> {
+        let (grid, n) = (self.curves.grid(), self.rows.len());
+        let curves = match self.cause {
+            None => kaplan_meier_curves(&KaplanMeier::fit(&self.cohort.outcomes(train)?)?, grid, n)?,
+            Some(cause) => {
+                let outcomes = self.cohort.competing_outcomes(train, cause)?;
+                let observed = AalenJohansen::fit(&outcomes, cause, IncidenceVariance::Delta)?;
+                let without = Array2::from_shape_fn((n, grid.len()), |(_, time)| 1.0 - observed.at(grid[time]));
+                SurvivalCurves::new(grid.to_vec(), without)?
+            }
+        };
         Ok(Self { curves, ..self })
     }
+}
+
+/// Names in settings of the metrics by which models are chosen: C^td (where one kind of event happens also with ties as 1/2),
+/// AUC^td and IBS.
+pub(crate) fn chosen_metrics(cause: Option<u32>) -> Vec<String> {
+    let names: &[&str] = match cause {
+        None => &["c-td", "c-td-half", "auc-td", "ibs"],
+        Some(_) => &["cause-c-td", "cause-auc-td", "cause-ibs"],
+    };
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// The curves of a file for `cohort`: survival, or 1 - F of the cause that is predicted where events have several.

@@ -50,7 +50,8 @@ fn the_lists_are_those_of_the_registries() {
         nnet-survival  hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)\n  \
         cox            log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)\n  \
         cox-time       log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)\n  \
-        pc-hazard      constant hazard within each interval (Kvamme & Borgan 2021)\n";
+        pc-hazard      constant hazard within each interval (Kvamme & Borgan 2021)\n  \
+        binary         probability of a class, cross-entropy or focal loss (Lin et al. 2017); [task] kind = \"binary\"\n";
     assert_eq!(stdout(&["list", "heads"]), heads);
     let all = stdout(&["list"]);
     for name in ["generic", "simulated", "efficientnet-b0", "resnet18-3d", "group-dro", "worst-group-c-td", "flex"] {
@@ -63,18 +64,30 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
     let json = stdout(&["list", "--json"]);
     let lists: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names = |kind: &str| lists[kind].as_object().unwrap().keys().cloned().collect::<Vec<String>>();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
     let accepted = |set: &str| {
-        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
         stdout(&["train", "--dry-run", "--config", config, "--set", set]);
     };
+    // What is about a class needs the task, and the task a metric of a class.
+    let of_class = |monitor: &str| {
+        let task = "task={ kind = 'binary', binary = { horizon = 3 } }";
+        let monitor = format!("training.monitor={monitor}");
+        let sets = ["--set", task, "--set", "head.binary={}", "--set", &monitor];
+        stdout(&[&["train", "--dry-run", "--config", config][..], &sets].concat());
+    };
     for name in names("heads") {
-        accepted(&format!("head.{name}={{}}"));
+        if name != "binary" {
+            accepted(&format!("head.{name}={{}}"));
+        }
     }
     for name in names("strategies") {
         accepted(&format!("strategy.{name}={{}}"));
     }
     for name in names("monitors") {
-        accepted(&format!("training.monitor={name}"));
+        match name.as_str() {
+            "bce" | "auc" | "balanced-accuracy" | "worst-group-auc" => of_class(&name),
+            _ => accepted(&format!("training.monitor={name}")),
+        }
     }
     for name in names("backbones") {
         if name == "mlp" {

@@ -36,6 +36,18 @@ pub enum DataError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// A mask cannot be compared.
+    #[error("the {which} mask of sample \"{sample}\" cannot be used: {detail} ({})", path.display())]
+    Mask {
+        /// `true` or `predicted`.
+        which: &'static str,
+        /// The sample.
+        sample: String,
+        /// Why, in a sentence.
+        detail: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// A file could not be written (disk full, folder not writable); no partial file is left.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -109,6 +121,30 @@ pub enum DataError {
     NoCauses {
         /// The data set, as a run file names it.
         data: &'static str,
+    },
+    /// A probability to be written is none.
+    #[error("{column} of sample \"{sample}\" is {value}, expected a number in [0, 1]")]
+    InvalidProbability {
+        /// The sample.
+        sample: String,
+        /// The column.
+        column: String,
+        /// Its value.
+        value: f64,
+    },
+    /// A class, where times are expected.
+    #[error("{cohort} has a class (column \"{label}\") and no times, expected a cohort with time and event")]
+    NoTimes {
+        /// Name of the cohort.
+        cohort: String,
+        /// The column that the class was read from.
+        label: String,
+    },
+    /// Times, where a class is expected.
+    #[error("{cohort} has times and no class, expected [task] binary = {{ horizon = .. }} or a column of labels")]
+    NoClass {
+        /// Name of the cohort.
+        cohort: String,
     },
     /// Events have several causes, where one kind of event is expected.
     #[error(

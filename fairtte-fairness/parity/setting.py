@@ -85,6 +85,24 @@ class Table:
                 "n_train": N_TRAIN, "n_cut_points": N_CUTS}
 
 
+class ClassTable(Table):
+    """The same samples with a class in place of time and event: an early time of the other table. A class is an event at time
+    1 of one interval, or none by then; strata are the classes themselves, as the methods were published."""
+
+    def __init__(self):
+        super().__init__()
+        n = N_TRAIN + N_VALIDATION
+        self.event = self.time < 1.25
+        self.time, self.cuts = np.ones(n), np.array([0.0, 1.0])
+        self.q, self.d = np.ones(n, int), self.event
+        self.horizon, self.stratum = 1, [int(positive) for positive in self.event]
+        cells = [(self.group[i], self.stratum[i]) for i in self.train if self.group[i] is not None]
+        assert all(cells.count((g, y)) >= 10 for g in range(3) for y in range(2)), cells
+
+    def json(self):
+        return super().json() | {"n_cut_points": 2}
+
+
 class Module:
     """Named tensors; running statistics among them take no gradient. Names and layouts are those of FairTTE's records."""
 
@@ -134,8 +152,8 @@ def encoder_shapes():
 def classifier_shapes(prefix, inputs, head):
     shapes = {f"{prefix}hidden.weight": (inputs, HIDDEN), f"{prefix}hidden.bias": (HIDDEN,)}
     shapes[f"{prefix}output.weight"] = (HIDDEN, N_CUTS if head == "nnet-survival" else 1)
-    if head == "nnet-survival":
-        shapes[f"{prefix}output.bias"] = (N_CUTS,)  # a constant means nothing to the Cox loss
+    if head != "cox":  # a constant means nothing to the Cox loss
+        shapes[f"{prefix}output.bias"] = shapes[f"{prefix}output.weight"][1:]
     return shapes
 
 
@@ -255,7 +273,29 @@ class Cox:
         return torch.exp(-torch.stack(h0)[None, :] * torch.exp(out[:, :1]))
 
 
-HEADS = {"nnet-survival": NnetSurvival, "cox": Cox}
+class Binary:
+    """Cross-entropy of a class, by PyTorch; survival of the one interval is 1 minus the probability."""
+
+    name = "binary"
+
+    def __init__(self, table):
+        self.table = table
+
+    def losses(self, out, rows, half=None):
+        target = torch.tensor([float(self.table.event[i]) for i in rows], dtype=out.dtype)
+        return torch.nn.functional.binary_cross_entropy_with_logits(out[:, 0], target, reduction="none")
+
+    def counted(self, rows):
+        return [True] * len(rows)
+
+    def baseline(self, out, rows):
+        return None
+
+    def curves(self, out, baseline):
+        return torch.stack([torch.ones_like(out[:, 0]), 1 - torch.sigmoid(out[:, 0])], 1)
+
+
+HEADS = {"nnet-survival": NnetSurvival, "cox": Cox, "binary": Binary}
 
 
 class Optimiser:

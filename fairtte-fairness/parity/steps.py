@@ -1,6 +1,7 @@
 """Worked training steps of every strategy, as files that a test of fairtte-fairness reads (tests/steps.rs).
 
     python steps.py [OUT] [--only NAME ..]     # OUT defaults to ../tests/golden/steps
+    python steps.py --of-a-class [--only NAME ..]     # the head `binary` on a table of classes, ../tests/golden/steps/class
 
 Needs torch (2.9.0 was used; on the CPU). OUT/draws.json holds what FairTTE draws from its own random streams and no definition
 fixes (ODR's noise, the halves of chi-square DRO, the order of rows in SWAD's pass for batch norm). The test writes it:
@@ -41,16 +42,17 @@ from adversaries import Cfair, Laftr, Lnl, Odr
 from methods import ControlledAttribute, DomainIndependent, Method, Sam, Setting, Swad
 from objectives import DroChiSquare, End, FairRepresentation, Febs, GroupDro, SubgroupRebalancing
 from recalibration import Recalibration
-from setting import Table, v
+from setting import ClassTable, Table, v
 
 torch.set_num_threads(1)
-TABLE = Table()
+OF_A_CLASS = "--of-a-class" in sys.argv
+TABLE = ClassTable() if OF_A_CLASS else Table()
 SEED, RATE, DECAY, CLIP = 5, 0.02, 0.1, 1.0
 RATES = {"controlled-attribute": 0.1}  # large: the best epoch must not be the last one
 PREDICTED = TABLE.validation[:8] + TABLE.train[:6]
 ENTRIES = 6
 ROUNDED_RUNS = 5
-HEADS = ["nnet-survival", "cox"]
+HEADS = ["binary"] if OF_A_CLASS else ["nnet-survival", "cox"]
 
 
 def pick(counts, first):
@@ -132,9 +134,12 @@ def cases():
         ("shared intercept", {"method": "hazard-intercept", "ridge": 0.5, "shared": True}, {}),
         ("quantile", {"method": "quantile"}, {"min-events": 2}),
     ]:
+        if OF_A_CLASS:
+            break  # it has maps of its own: class_recalibration.py
         make = lambda s, o=method: Recalibration(s, **o)
         yield "recalibration", name, method | config | {"missing-attribute": "average"}, make, ENDED, HEADS
-    for mode, gamma, aud_steps in [("eqodd", 1.5, 2), ("dp", 0.7, 1), ("eqopp1", 1.0, 1)]:
+    criteria = [("eqodd", 1.5, 2), ("dp", 0.7, 1), ("eqopp1", 1.0, 1)] + [("eqopp0", 0.8, 1)] * OF_A_CLASS
+    for mode, gamma, aud_steps in criteria:
         config = {"mode": mode, "gamma": gamma, "aud-steps": aud_steps, "adversary-learning-rate": 0.03}
         config |= {} if mode == "dp" else {"stratum": STRATUM}
         make = lambda s, o=(mode, gamma, aud_steps): Laftr(s, *o, 0.03)
@@ -278,13 +283,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=Path(__file__).parent.parent / "tests/golden/steps")
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--of-a-class", action="store_true")
     arguments = parser.parse_args()
-    out = arguments.out
+    out = arguments.out / "class" if OF_A_CLASS else arguments.out
     out.mkdir(parents=True, exist_ok=True)
     provenance = {"script": "fairtte-fairness/parity/steps.py", "packages": f"Python {platform.python_version()}, "
                   f"torch {torch.__version__}, float64 on the CPU", "date": str(datetime.date.today())}
     (out / "table.json").write_text(json.dumps({"provenance": provenance, "batches": BATCHES} | TABLE.json()) + "\n")
-    draws_file = out / "draws.json"
+    draws_file = arguments.out / "draws.json"  # the batches of both tables are the same
     if not draws_file.exists():
         sys.exit(f"{draws_file} is missing; the test writes it (see above)")
     draws = json.loads(draws_file.read_text())

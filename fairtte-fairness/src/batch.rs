@@ -18,6 +18,8 @@ pub struct Batch {
     pub time: Vec<f64>,
     /// `true` = event observed, `[batch]`.
     pub event: Vec<bool>,
+    /// Other causes that ended the observation, `[batch]`: 0 = none, 2, 3, ..; all 0 where there is one kind of event.
+    pub competing: Vec<usize>,
     /// Group of the attribute that the strategy works on, `[batch]`; `None` where it is missing.
     pub groups: Vec<Option<GroupId>>,
 }
@@ -28,8 +30,9 @@ impl Batch {
     /// # Errors
     /// As [`Pixels::from_host`].
     pub fn from_host(host: HostBatch, device: &Device) -> Result<Self, ModelError> {
-        let HostBatch { rows, sample_ids, pixels, shape, time, event, groups } = host;
-        Ok(Self { rows, sample_ids, pixels: Pixels::from_host(pixels, shape, device)?, time, event, groups })
+        let HostBatch { rows, sample_ids, pixels, shape, time, event, competing, groups } = host;
+        let pixels = Pixels::from_host(pixels, shape, device)?;
+        Ok(Self { rows, sample_ids, pixels, time, event, competing, groups })
     }
 
     /// Number of samples.

@@ -1,18 +1,23 @@
-//! Validation metrics for early stopping and selection, from predicted curves alone: the same for every head and strategy.
+//! Validation metrics for early stopping and selection, from predictions alone: the same for every head and strategy.
 //!
-//! C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the
+//! The probability of a class is 1 minus the curve of its one interval: AUC, and balanced accuracy at the threshold with the
+//! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the
 //! curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
-//! curves at the cut points.
+//! curves at the cut points. Where events have several causes, they are those of the cause that is predicted
+//! ([`evaluate_cause`](fairtte_metrics::evaluation::evaluate_cause)), and the likelihood is the joint one of all causes.
 
+use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, confusion};
+use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
+use fairtte_metrics::evaluation::evaluate_cause;
 use fairtte_metrics::{
     CensoringCurve, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
     evaluate,
 };
-use fairtte_survival::IntervalTargets;
+use fairtte_survival::{IntervalTargets, Targets};
 use ndarray::Array2;
 
 use crate::FairnessError;
-pub use fairtte_records::{AttributeValidation, GroupValidation, Monitor, Validation};
+pub use fairtte_records::{AttributeValidation, GroupValidation, Metrics, Monitor, Validation, metrics_of};
 
 /// The data against which validation curves are scored.
 #[derive(Debug)]
@@ -20,8 +25,10 @@ pub(crate) struct Truth<'a> {
     pub(crate) subjects: &'a [SubjectId],
     /// Times and events.
     pub(crate) outcomes: &'a Outcomes,
+    /// The cause that is predicted with the outcomes of all causes, if events have several.
+    pub(crate) causes: Option<(u32, &'a CompetingOutcomes)>,
     /// The same on the cut points.
-    pub(crate) intervals: &'a IntervalTargets,
+    pub(crate) targets: &'a Targets,
     /// As [`event_blocks`] gives them.
     pub(crate) blocks: &'a [(usize, usize)],
     /// Groups that the strategy works on, or those of every attribute for which epochs are kept.
@@ -29,6 +36,8 @@ pub(crate) struct Truth<'a> {
     /// Weights for censoring, from the training part.
     pub(crate) censoring: &'a CensoringCurve,
     pub(crate) settings: &'a EvaluationSettings,
+    /// Whether the curves are those of a class.
+    pub(crate) of_class: bool,
 }
 
 /// Scores before the watched metric is chosen, with the reasons why metrics are undefined.
@@ -44,14 +53,13 @@ impl Scores {
         self.validation
     }
 
-    /// The scores with the value of the watched metric. If no group has a defined concordance, the
-    /// overall one replaces that of the worst group.
+    /// The scores with the value of the watched metric. If it is defined in no group, the overall one replaces that of the
+    /// worst group.
     pub(crate) fn watched(self, monitor: Monitor, epoch: usize) -> Result<Validation, FairnessError> {
         let Self { mut validation, undefined } = self;
-        let stands_in = || (monitor == Monitor::WorstGroupCTd).then_some(validation.c_td).flatten();
-        let Some(value) = validation.value(monitor).or_else(stands_in) else {
-            let asked = if monitor == Monitor::WorstGroupCTd { Monitor::CTd } else { monitor };
-            let reason = undefined.into_iter().find(|(metric, _)| *metric == asked).map(|(_, reason)| reason);
+        let overall = monitor.overall();
+        let Some(value) = validation.value(monitor).or_else(|| validation.value(overall)) else {
+            let reason = undefined.into_iter().find(|(metric, _)| *metric == overall).map(|(_, reason)| reason);
             let reason = reason.unwrap_or_default();
             return Err(FairnessError::Monitor { monitor: monitor.name(), epoch: epoch + 1, reason });
         };
@@ -60,23 +68,29 @@ impl Scores {
     }
 }
 
-/// Scores validation curves: `survival`, `[n, n_times]` at its times, and `at_cuts`, `[n, n_cut_points]`.
+/// Scores validation curves: `survival`, `[n, n_times]` at its times, and `at_cuts`, `[n, n_cut_points]`, which of several causes
+/// has a block for each; without those of the others there is no likelihood, and it counts as infinite.
 pub(crate) fn validate(
     (survival, times): (&Array2<f64>, &[f64]),
     at_cuts: &Array2<f64>,
     truth: &Truth<'_>,
 ) -> Result<Scores, MetricError> {
-    let terms = negative_log_likelihoods(at_cuts, truth.intervals, truth.blocks);
+    let n_cuts = truth.blocks.len();
+    let terms = match truth.causes {
+        None => negative_log_likelihoods(at_cuts, &truth.targets.intervals, truth.blocks),
+        Some((_, outcomes)) if at_cuts.ncols() == n_cuts * outcomes.n_known() => {
+            joint_negative_log_likelihoods(at_cuts, truth.targets, n_cuts)
+        }
+        Some(_) => vec![f64::INFINITY; at_cuts.nrows()],
+    };
     let mean = |rows: &[usize]| rows.iter().map(|row| terms[*row]).sum::<f64>() / rows.len() as f64;
     let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
-    let report = evaluate(truth.subjects, truth.outcomes, &curves, truth.censoring, truth.groups, truth.settings)?;
+    let scored = if truth.of_class { of_class(at_cuts, truth)? } else { of_curves(&curves, truth)? };
     let by_group = |of: usize, g: usize, level: &String| {
-        let membership = truth.groups[of].membership();
-        let is_member = |row: &usize| membership[*row].is_some_and(|group| group.index() == g);
-        let rows: Vec<usize> = (0..membership.len()).filter(is_member).collect();
-        let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| of_group(&report, name, (of, g)));
+        let rows = rows_of(&truth.groups[of], g);
         let (n, n_events) = (rows.len(), truth.outcomes.select(&rows).n_events());
-        (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), c_td, auc_td, ibs })
+        let metrics = || metrics_of(scored.by_group[of][g].iter().copied());
+        (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), metrics: metrics() })
     };
     let by_attribute = |(of, groups): (usize, &Groups)| AttributeValidation {
         attribute: groups.attribute().to_owned(),
@@ -88,22 +102,87 @@ pub(crate) fn validate(
         attributes.clear();
     }
     let nll = mean(&(0..terms.len()).collect::<Vec<_>>());
-    let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| report.metric(name).and_then(|metric| metric.overall.value));
-    let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
-    let undefined = METRICS.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect();
+    let metrics = metrics_of(scored.overall);
     let spread = curves.spread();
-    Ok(Scores {
-        validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, spread, groups, attributes },
-        undefined,
-    })
+    let validation = Validation { nll, metrics, monitored: nll, spread, groups, attributes };
+    Ok(Scores { validation, undefined: scored.undefined })
 }
 
-/// The names of the metrics in an evaluation.
+fn rows_of(groups: &Groups, g: usize) -> Vec<usize> {
+    let membership = groups.membership();
+    (0..membership.len()).filter(|row| membership[*row].is_some_and(|group| group.index() == g)).collect()
+}
+
+type Value = (Monitor, Option<f64>);
+
+/// The metrics of a task besides its likelihood.
+struct Scored {
+    overall: Vec<Value>,
+    /// Of every attribute, every level.
+    by_group: Vec<Vec<Vec<Value>>>,
+    /// Why one is undefined in the whole part.
+    undefined: Vec<(Monitor, String)>,
+}
+
+/// The names of the metrics of curves in an evaluation.
 const METRICS: [(Monitor, &str); 3] =
     [(Monitor::CTd, "c_td_antolini_strict"), (Monitor::AucTd, "auc_td"), (Monitor::Ibs, "ibs")];
 
+/// The same of one of several causes.
+const METRICS_OF_CAUSE: [(Monitor, &str); 3] =
+    [(Monitor::CTd, "cause-c-td"), (Monitor::AucTd, "cause-auc-td"), (Monitor::Ibs, "cause-ibs")];
+
+fn of_curves(curves: &SurvivalCurves, truth: &Truth<'_>) -> Result<Scored, MetricError> {
+    let names = if truth.causes.is_some() { METRICS_OF_CAUSE } else { METRICS };
+    let report = match truth.causes {
+        None => evaluate(truth.subjects, truth.outcomes, curves, truth.censoring, truth.groups, truth.settings)?,
+        Some((cause, outcomes)) => {
+            let incidence = IncidenceCurves::of_survival(curves.clone());
+            let metrics = names.map(|(_, name)| name.to_owned()).to_vec();
+            let settings = EvaluationSettings { metrics, ..truth.settings.clone() };
+            let (censoring, groups) = (truth.censoring, truth.groups);
+            evaluate_cause(truth.subjects, outcomes, cause, &incidence, censoring, groups, &settings)?
+        }
+    };
+    let overall = |(monitor, name)| (monitor, report.metric(name).and_then(|metric| metric.overall.value));
+    let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
+    let of = |of: usize, g: usize| names.map(|(monitor, name)| (monitor, of_group(&report, name, (of, g)))).to_vec();
+    let by_group = truth.groups.iter().enumerate();
+    let by_group = by_group.map(|(place, groups)| (0..groups.levels().len()).map(|g| of(place, g)).collect());
+    Ok(Scored {
+        overall: names.map(overall).to_vec(),
+        by_group: by_group.collect(),
+        undefined: names.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect(),
+    })
+}
+
 fn of_group(report: &EvaluationReport, name: &str, (attribute, level): (usize, usize)) -> Option<f64> {
     report.metric(name)?.attributes.get(attribute)?.groups.get(level)?.estimate.value
+}
+
+/// The metrics of a class, whose probability is 1 minus the end of the curve of its interval.
+fn of_class(at_cuts: &Array2<f64>, truth: &Truth<'_>) -> Result<Scored, MetricError> {
+    let end = at_cuts.ncols().saturating_sub(1);
+    let probability = at_cuts.column(end).iter().map(|survival| 1.0 - survival).collect();
+    let all = ClassPredictions::new(probability, truth.outcomes.event().to_vec())?;
+    let threshold = best_f1_threshold(&all).map(|best| best.threshold);
+    let balanced = |of: &ClassPredictions| {
+        threshold.clone().and_then(|threshold| confusion(of, threshold)).and_then(|counts| counts.balanced_accuracy())
+    };
+    let values = |of: &ClassPredictions| [(Monitor::Auc, auc(of)), (Monitor::BalancedAccuracy, balanced(of))];
+    let defined =
+        |values: [(Monitor, Result<f64, MetricError>); 2]| values.map(|(of, value)| (of, value.ok())).to_vec();
+    let of = |groups: &Groups, g: usize| {
+        let rows = rows_of(groups, g);
+        if rows.is_empty() { Vec::new() } else { defined(values(&all.select(&rows))) }
+    };
+    let by_attribute = |groups: &Groups| (0..groups.levels().len()).map(|g| of(groups, g)).collect();
+    let reason = |(monitor, value): (Monitor, Result<f64, MetricError>)| Some((monitor, value.err()?.to_string()));
+    Ok(Scored {
+        overall: defined(values(&all)),
+        by_group: truth.groups.iter().map(by_attribute).collect(),
+        undefined: values(&all).into_iter().filter_map(reason).collect(),
+    })
 }
 
 /// For every cut point the block (first, last) that it is scored in: itself for heads with a mass in every interval. The
@@ -145,10 +224,45 @@ pub(crate) fn negative_log_likelihoods(
     rows.map(term).collect()
 }
 
+/// As [`negative_log_likelihoods`], of several causes: `curves` `[n, n_causes n_cuts]` are 1 minus the incidence of each. An event
+/// has the mass of its cause in its interval, a censoring 1 minus the incidences of all causes.
+fn joint_negative_log_likelihoods(curves: &Array2<f64>, targets: &Targets, n_cuts: usize) -> Vec<f64> {
+    let n_causes = curves.ncols() / n_cuts;
+    let term = |(row, curve): (usize, ndarray::ArrayView1<'_, f64>)| {
+        let (q, cause) = (targets.intervals.index[row], targets.causes[row]);
+        let without = |cause: usize, q: usize| curve[cause * n_cuts + q];
+        let probability = match cause.checked_sub(1) {
+            Some(cause) if q == 0 => 1.0 - without(cause, 0),
+            Some(cause) => without(cause, q - 1) - without(cause, q),
+            None => 1.0 - (0..n_causes).map(|cause| 1.0 - without(cause, q)).sum::<f64>(),
+        };
+        -probability.max(f64::MIN_POSITIVE).ln()
+    };
+    curves.rows().into_iter().enumerate().map(term).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
+    use fairtte_survival::CutPoints;
     use ndarray::array;
+
+    // F_1 = 0.1, 0.3, 0.4 and F_2 = 0, 0.2, 0.5 at the cut points 0, 1, 2: an event of cause 1 at 0.5, of cause 2 at 2, and a
+    // censoring at 1.5.
+    #[test]
+    fn the_joint_likelihood_of_two_causes_worked_by_hand() {
+        let train = Outcomes::new(vec![1.0, 2.0], vec![true, false]).unwrap();
+        let cuts = CutPoints::equidistant(&train, 3).unwrap();
+        let targets =
+            cuts.targets_of_causes("test", &[0.5, 2.0, 1.5, 0.0], &[true, false, false, true], &[0, 2, 0, 0]).unwrap();
+        let curves = array![[0.9, 0.7, 0.6, 1.0, 0.8, 0.5]];
+        let curves = ndarray::concatenate![ndarray::Axis(0), curves, curves, curves, curves];
+        let found = joint_negative_log_likelihoods(&curves, &targets, 3);
+        for (found, probability) in found.iter().zip([0.2_f64, 0.3, 0.5, 0.1]) {
+            assert!((found + probability.ln()).abs() < 1e-12, "{found} of {probability}");
+        }
+    }
 
     #[test]
     fn the_likelihood_of_a_curve_worked_by_hand() {

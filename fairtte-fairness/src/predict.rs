@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Batch;
 use burn::tensor::Device;
-use fairtte_data::{Loader, Sampling};
+use fairtte_data::{Cohort, Loader, Sampling};
 use fairtte_metrics::Outcomes;
-use fairtte_survival::{Baseline, CutPoints, PredictionGrid, SurvivalHead};
-use ndarray::{Array2, Axis, concatenate};
+use fairtte_survival::{Baseline, CutPoints, PredictionGrid, SurvivalHead, Targets};
+use ndarray::{Array2, Axis, concatenate, s};
 
 use crate::FairnessError;
 use crate::strategies::Strategy;
@@ -144,7 +144,27 @@ pub fn survival(
     Ok(rule.head.survival(outputs(query)?.view(), rule.grid, baseline)?)
 }
 
-/// Survival at the times of the grid, `[rows, n_times]`, in the order of `rows`; no state changes.
+/// The targets of the rows of a cohort, with the causes of their events; `part` is named in errors.
+///
+/// # Errors
+/// [`FairnessError::Metric`] for invalid outcomes, [`FairnessError::Survival`] for a negative time.
+pub fn targets_of(
+    part: &'static str,
+    cohort: &Cohort,
+    rows: &[usize],
+    cut_points: &CutPoints,
+) -> Result<Targets, FairnessError> {
+    let outcomes = cohort.outcomes_of_event(rows)?;
+    Ok(cut_points.targets_of_causes(part, outcomes.time(), outcomes.event(), &cohort.competing(rows))?)
+}
+
+/// The block of one cause, counted from 0, of curves `[n, n_causes n_times]`: all of them where there is one kind of event.
+pub fn of_cause(curves: &Array2<f64>, cause: usize, n_times: usize) -> Array2<f64> {
+    curves.slice(s![.., cause * n_times..(cause + 1) * n_times]).to_owned()
+}
+
+/// Survival at the times of the grid, `[rows, n_times]`, in the order of `rows`; no state changes. Of several causes 1 minus the
+/// incidence of each, one block after the other ([`of_cause`]).
 ///
 /// # Errors
 /// [`FairnessError::Model`] if the backbone cannot read the pixels, [`FairnessError::Survival`] if the head needs a baseline

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{hashes_below, require_hashes};
 use crate::explain::{self, Attribution, Occlusion, Patches, RiskAt, integrated_gradients, occlude};
 use crate::features::{Layer, features};
-use crate::predict::{BATCH_SIZE, CurveRule, predict, predict_blocks};
+use crate::predict::{BATCH_SIZE, CurveRule, of_cause, predict, predict_blocks};
 use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
 use crate::{Export, FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
 
@@ -32,6 +32,10 @@ pub struct FittedModel {
     pub classifier: ClassifierConfig,
     /// Sizes of the training groups.
     pub cells: CellCounts,
+    /// The number of the event and those of the other causes whose incidence the network predicts, in the order of its outputs;
+    /// empty for one kind of event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<u32>,
 }
 
 /// The settings of a training that determine its networks.
@@ -97,7 +101,8 @@ impl Predictor {
         };
         let mut strategy = settings.strategy.build(&spec, &fitted.cells.expand())?;
         strategy.load(folder, Saved::Weights)?;
-        Ok(Self { strategy, head: settings.head.build()?, grid: fitted.grid.clone(), device: device.clone() })
+        let head = settings.head.build_for(fitted.causes.len())?;
+        Ok(Self { strategy, head, grid: fitted.grid.clone(), device: device.clone() })
     }
 
     /// Times of the curves, in the time unit of the training.
@@ -115,12 +120,13 @@ impl Predictor {
         self.strategy.name()
     }
 
-    /// Survival of `rows` at [`times`](Self::times), `[rows, n_times]`.
+    /// Survival of `rows` at [`times`](Self::times), `[rows, n_times]`; of several causes 1 minus the incidence of the event.
     ///
     /// # Errors
     /// As [`predict`].
     pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
-        predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)
+        let curves = predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)?;
+        Ok(of_cause(&curves, 0, self.times().len()))
     }
 
     /// As [`survival`](Self::survival), but by the network that was trained on `group` alone, whose number is its place among the
@@ -135,7 +141,8 @@ impl Predictor {
         rows: &[usize],
     ) -> Result<Option<Array2<f64>>, FairnessError> {
         let rule = self.rule();
-        predict_blocks(loader, rows, &self.device, |batch| self.strategy.predict_by(group, batch, &rule))
+        let found = predict_blocks(loader, rows, &self.device, |batch| self.strategy.predict_by(group, batch, &rule))?;
+        Ok(found.map(|curves| of_cause(&curves, 0, self.times().len())))
     }
 
     /// What prediction needs of the model, for other programs.
@@ -217,6 +224,7 @@ fn with_inputs(sample: &HostBatch, inputs: &[Vec<f32>]) -> HostBatch {
         shape: std::iter::once(n).chain(sample.shape.iter().skip(1).copied()).collect(),
         time: vec![sample.time[0]; n],
         event: vec![sample.event[0]; n],
+        competing: vec![sample.competing[0]; n],
         groups: vec![sample.groups[0]; n],
     }
 }

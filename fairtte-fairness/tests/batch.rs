@@ -16,13 +16,14 @@ fn a_batch_keeps_ids_outcomes_and_groups_beside_pixels() {
         shape: vec![2, 1, 4, 4],
         time: vec![1.0, 2.0],
         event: vec![true, false],
+        competing: vec![0, 2],
         groups: vec![Some(GroupId(1)), None],
     };
     let short = HostBatch { pixels: vec![0.0; 31], ..host.clone() };
     let batch = Batch::from_host(host.clone(), &Device::flex()).unwrap();
     assert_eq!((batch.n(), batch.pixels.shape()), (2, vec![2, 1, 4, 4]));
     assert_eq!((batch.rows, batch.sample_ids, batch.time), (host.rows, host.sample_ids, host.time));
-    assert_eq!((batch.event, batch.groups), (host.event, host.groups));
+    assert_eq!((batch.event, batch.competing, batch.groups), (host.event, host.competing, host.groups));
     assert_eq!(
         Batch::from_host(short, &Device::flex()).unwrap_err(),
         ModelError::IncompleteBatch { shape: vec![2, 1, 4, 4], found: 31 }

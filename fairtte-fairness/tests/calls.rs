@@ -14,9 +14,9 @@ use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
-    ConstantSchedule, CurveRule, EpochReport, FairnessError, Observer, Parts, ScheduleConfig, StepsFile, Strategy,
-    StrategyConfig, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData, Validation, is_unfinished, predict,
-    score_validation, use_epoch,
+    ConstantSchedule, CurveRule, EpochReport, FairnessError, Monitor, Observer, Parts, ScheduleConfig, StepsFile,
+    Strategy, StrategyConfig, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData, Validation,
+    is_unfinished, predict, score_validation, use_epoch,
 };
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 use ndarray::Array2;
@@ -107,7 +107,7 @@ impl Observer for Told<'_> {
 }
 
 fn of_metrics(validation: &Validation) -> [Option<f64>; 3] {
-    [validation.c_td, validation.auc_td, validation.ibs]
+    [Monitor::CTd, Monitor::AucTd, Monitor::Ibs].map(|metric| validation.value(metric))
 }
 
 /// 400 samples in ten batches of 40.
@@ -289,7 +289,7 @@ fn a_validation_part_is_scored_again_as_it_was_in_training() {
         }
         let scored = setting.scored(strategy.as_ref());
         assert_eq!(of_metrics(&scored), of_metrics(&epoch.validation));
-        assert!(scored.c_td.is_some_and(|c_td| c_td > 0.5), "{scored:?}");
+        assert!(scored.value(Monitor::CTd).is_some_and(|c_td| c_td > 0.5), "{scored:?}");
     }
 }
 

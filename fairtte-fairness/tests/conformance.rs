@@ -296,7 +296,7 @@ fn check_gradients(bench: &Bench<'_>, strategy: &dyn Strategy, name: &str) {
     let batch = || bench.loader.batches(&rows, 6, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
     let (found, gradients) = risks_and_gradients(strategy, batch(), &rule, at, &bench.device).unwrap();
     let predicted = bench.try_curves(strategy, &rows).unwrap();
-    let predicted = at.of(grid.times(), predicted).unwrap();
+    let predicted = at.of(grid.times(), &predicted).unwrap();
     for (found, predicted) in found.iter().zip(&predicted) {
         assert!((found - predicted).abs() < 1e-5, "{name}: {found} is not {predicted}");
     }

@@ -71,6 +71,7 @@ fn batch(groups: &[Option<u32>], has_event: impl Fn(usize) -> bool) -> Batch {
         shape: vec![n, N_COLUMNS],
         time: (0..n).map(|i| 1.5 + ((i * 5) % 9) as f64).collect(),
         event: (0..n).map(has_event).collect(),
+        competing: vec![0; n],
         groups: groups.iter().map(|group| group.map(GroupId)).collect(),
     };
     Batch::from_host(host, &Device::flex().autodiff()).unwrap()

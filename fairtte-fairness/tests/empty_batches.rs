@@ -67,8 +67,14 @@ impl Observer for Look<'_> {
     fn epoch_done(&mut self, _report: &EpochReport) {}
 }
 
-/// The error with which a training in batches of four ends early.
-fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, look: &mut Look<'_>) -> FairnessError {
+/// The error with which a training in batches of four with these settings ends early.
+fn train(
+    config: &StrategyConfig,
+    head: &str,
+    settings: TrainingConfig,
+    run: &Path,
+    look: &mut Look<'_>,
+) -> FairnessError {
     let (table, train) = (table(), (0..N_TRAIN).collect::<Vec<_>>());
     let validation: Vec<usize> = (N_TRAIN..N_TRAIN + 100).collect();
     let (cohort, features) = (table.cohort(), table.features(&train));
@@ -92,7 +98,7 @@ fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, loo
         seed: 4,
         device: &study.spec.device,
     };
-    let settings = TrainingConfig { batch_size: 4, accumulate, checkpoint_minutes: 1e-9, ..TrainingConfig::default() };
+    let settings = TrainingConfig { batch_size: 4, checkpoint_minutes: 1e-9, ..settings };
     let mut strategy = config.build(&study.spec, &study.cells).unwrap();
     let stop = look.stop;
     Trainer::new(&data, &settings, run).observe(look).stop_when(stop).fit(strategy.as_mut()).unwrap_err()
@@ -100,10 +106,19 @@ fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, loo
 
 /// The first 24 batches of a training: whether each has a loss, with the state before it, and the state after the last.
 fn first_batches(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path) -> (Vec<(bool, State)>, State) {
+    first_batches_with(config, head, TrainingConfig { accumulate, ..TrainingConfig::default() }, run)
+}
+
+fn first_batches_with(
+    config: &StrategyConfig,
+    head: &str,
+    settings: TrainingConfig,
+    run: &Path,
+) -> (Vec<(bool, State)>, State) {
     let stop = AtomicBool::new(false);
     let checkpoint = run.join("checkpoint");
     let mut look = Look { checkpoint: checkpoint.clone(), n: 24, stop: &stop, seen: Vec::new() };
-    let error = train(config, head, accumulate, run, &mut look);
+    let error = train(config, head, settings, run, &mut look);
     assert!(matches!(error, FairnessError::Interrupted { epoch: 1, step: 24, .. }), "{error}");
     (look.seen, state(&checkpoint))
 }
@@ -174,9 +189,36 @@ fn a_training_refuses_an_alpha_that_its_events_do_not_allow() {
     let alpha = |alpha: f64| -> StrategyConfig {
         serde_json::from_value(serde_json::json!({ "dro-chi-square": { "alpha": alpha } })).unwrap()
     };
-    let error = train(&alpha(0.9), "cox", 1, folder.path(), &mut look).to_string();
+    let error = train(&alpha(0.9), "cox", TrainingConfig::default(), folder.path(), &mut look).to_string();
     // 1.0247 is below 2, the half of a batch, and above the events in it.
     assert!(error.starts_with("alpha is 0.9") && error.contains("(here 1.0247)"), "{error}");
     assert!(error.contains("events expected in half of training.batch-size 4, as head cox is split"), "{error}");
     assert!(look.seen.is_empty(), "a batch was made");
+}
+
+#[test]
+fn batches_made_ahead_are_those_made_in_turn_also_where_some_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str, n: usize| {
+        let settings = TrainingConfig { prefetch: Some(n), ..TrainingConfig::default() };
+        first_batches_with(&config("erm"), "cox", settings, &folder.path().join(name))
+    };
+    let (in_turn, again) = (of("first", 0), of("again", 0));
+    assert!(in_turn.0.iter().any(|(has_loss, _)| !has_loss), "a batch is left out");
+    // Optimisers name parameters by numbers that differ between two networks of one process.
+    let same: Vec<&PathBuf> =
+        in_turn.1.iter().filter(|(name, of)| again.1.get(*name) == Some(*of)).map(|(name, _)| name).collect();
+    assert!(!same.is_empty(), "the weights are the same in two trainings: {:?}", in_turn.1.keys());
+    for n in [1, 3] {
+        let ahead = of(&n.to_string(), n);
+        let pairs = in_turn
+            .0
+            .iter()
+            .zip(&ahead.0)
+            .map(|((skipped, one), (other_skipped, other))| (skipped == other_skipped, one, other));
+        for (k, (alike, one, other)) in pairs.chain([(true, &in_turn.1, &ahead.1)]).enumerate() {
+            let equal = same.iter().all(|name| one.get(*name) == other.get(*name));
+            assert!(alike && equal, "{n} ahead: another state before batch {k}");
+        }
+    }
 }

@@ -115,6 +115,7 @@ impl World {
             grid,
             classifier,
             cells: CellCounts::from(&cells),
+            causes: Vec::new(),
         };
         let model = ModelSettings { encoder: &encoder, head: &head, strategy: &strategy };
         Predictor::load(&model, &fitted, &weights, &hashes, &spec.device).unwrap()

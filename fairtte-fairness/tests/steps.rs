@@ -33,7 +33,7 @@ use record::{Formula, Numbers};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use world::{World, table};
+use world::{Table, World, class_table, table};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/steps");
 
@@ -234,7 +234,16 @@ fn networks(strategy: &mut dyn Strategy, case: &Case) -> BTreeMap<String, Number
 }
 
 fn compare(name: &str) {
-    let golden: Golden = golden(name);
+    compare_on(name, name, table);
+}
+
+/// With the head `binary` on a table of classes.
+fn compare_of_a_class(name: &str) {
+    compare_on(&format!("class/{name}"), name, class_table);
+}
+
+fn compare_on(file: &str, name: &str, table: fn() -> Table) {
+    let golden: Golden = golden(file);
     assert_eq!(golden.strategy, name);
     let mut compared = Compared::default();
     for case in &golden.cases {
@@ -278,9 +287,38 @@ worked_steps! {
     febs = "febs",
 }
 
+macro_rules! worked_steps_of_a_class {
+    ($($test:ident = $name:literal),* $(,)?) => {
+        const WORKED_OF_A_CLASS: &[&str] = &[$($name),*];
+        mod of_a_class {
+            $(#[test] fn $test() { super::compare_of_a_class($name); })*
+        }
+    };
+}
+
+// `recalibration` has maps of its own for a class, with worked cases of their own.
+worked_steps_of_a_class! {
+    erm = "erm",
+    subgroup_rebalancing = "subgroup-rebalancing",
+    group_dro = "group-dro",
+    domain_independent = "domain-independent",
+    controlled_attribute = "controlled-attribute",
+    sam = "sam",
+    swad = "swad",
+    laftr = "laftr",
+    cfair = "cfair",
+    lnl = "lnl",
+    odr = "odr",
+    fair_representation = "fair-representation",
+    end = "end",
+    dro_chi_square = "dro-chi-square",
+    febs = "febs",
+}
+
 #[test]
 fn every_strategy_of_the_catalogue_has_worked_steps() {
     for (name, _) in StrategyConfig::catalogue() {
+        assert!(WORKED_OF_A_CLASS.contains(&name) || name == "recalibration", "{name}");
         assert!(WORKED.contains(&name) && Path::new(FOLDER).join(format!("{name}.json")).exists(), "{name}");
     }
 }

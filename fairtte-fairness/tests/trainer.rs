@@ -4,11 +4,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use fairtte_data::adapters::{Tabular, TabularConfig};
 use fairtte_data::features::{FeatureMatrix, TabularFeatures};
+use fairtte_data::loader::PixelTransform;
 use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, Loader, Part, Split, SplitConfig, build_cohort,
     split_by_subject,
@@ -346,6 +349,67 @@ fn checkpoints_by_the_clock_stand_between_steps_and_are_one_at_a_time() {
         .unwrap();
     let ends = vec!["epoch-00001".to_owned()];
     assert_eq!(look.seen, [vec![], vec![], vec![], vec![], ends], "0 minutes: at the end of epochs only");
+}
+
+/// Counts the samples that were made.
+#[derive(Debug)]
+struct Made(Arc<AtomicUsize>);
+
+impl PixelTransform for Made {
+    fn apply(&self, _row: usize, _epoch: u64, _intensities: &mut [f32], _shape: &[usize]) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Samples of the training part.
+const N_TRAIN: usize = 96;
+
+/// Records how many samples were made at the end of every step, which waits until there are `wanted` more than those of the
+/// steps so far, if the epoch has them.
+struct Pace {
+    made: Arc<AtomicUsize>,
+    batch_size: usize,
+    wanted: usize,
+    ahead: Vec<usize>,
+}
+
+impl Observer for Pace {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {
+        let used = (self.ahead.len() + 1) * self.batch_size;
+        let clock = Instant::now();
+        let wanted = (used + self.wanted).min(N_TRAIN);
+        while self.made.load(Ordering::SeqCst) < wanted && clock.elapsed() < Duration::from_mins(1) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.ahead.push(self.made.load(Ordering::SeqCst) - used);
+    }
+    fn epoch_done(&mut self, _report: &EpochReport) {}
+}
+
+// In batches of 12: at the end of step k, counted from 1, the epoch has 8 - k further batches.
+#[test]
+fn while_a_batch_is_computed_the_next_ones_are_made_and_no_more_than_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let ahead = |n: usize| {
+        let made = Arc::new(AtomicUsize::new(0));
+        let mut pace = Pace { made: made.clone(), batch_size: 12, wanted: 12 * n, ahead: Vec::new() };
+        let loader = Loader::of_features(&study.features, &study.cohort, study.membership.clone()).unwrap();
+        let loader = loader.with_transform(Box::new(Made(made)));
+        let config = TrainingConfig { prefetch: Some(n), ..config(1, 12, 1) };
+        let mut strategy = study.strategy(&erm());
+        study
+            .with_data(|data| {
+                let data = TrainingData { loader: &loader, ..*data };
+                let run = folder.path().join(n.to_string());
+                Trainer::new(&data, &config, &run).observe(&mut pace).fit(strategy.as_mut())
+            })
+            .unwrap();
+        pace.ahead
+    };
+    assert_eq!(ahead(0), [0; 8]);
+    assert_eq!(ahead(2), [24, 24, 24, 24, 24, 24, 12, 0]);
 }
 
 // A strategy that reads no groups: what one training keeps for two attributes is what two trainings keep for one each.

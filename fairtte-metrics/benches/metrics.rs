@@ -1,11 +1,12 @@
 //! Time of C^td, AUC^td and IBS, and of a whole evaluation with bootstrap replicates, at n = 2,000 and n = 20,000;
-//! all metrics of a binary class with two attributes at n = 400,000.
+//! all metrics of a binary class with two attributes at n = 400,000; disc and cup of a mask of 400 x 400 pixels.
 //!
 //! `cargo bench -p fairtte-metrics`
 
 use divan::Bencher;
 use fairtte_metrics::classification::ClassPredictions;
 use fairtte_metrics::evaluation::{ClassSettings, evaluate_classes};
+use fairtte_metrics::masks::{LabelPair, Labels, MaskClass, MaskGrid, MaskSettings, score_pair};
 use fairtte_metrics::rank::{AucTd, ConcordanceTd, PreparedAucTd, PreparedConcordanceTd, TiedPredictions};
 use fairtte_metrics::scores::PreparedBrier;
 use fairtte_metrics::{
@@ -114,4 +115,23 @@ fn classes_400_000_with_1_000_replicates(bencher: Bencher<'_, '_>) {
     });
     let settings = EvaluationSettings::default();
     bencher.bench_local(|| evaluate_classes(&predictions, &subjects, &groups, &ClassSettings::default(), &settings));
+}
+
+/// Overlap and distances of disc and cup of one pair of masks, on one thread.
+#[divan::bench]
+fn masks_of_400_by_400(bencher: Bencher) {
+    let eye = |shift: i32, cup: i32| -> Vec<i32> {
+        let label = |k: i32| {
+            let (x, y) = (k % 400 - 200 - shift, k / 400 - 190);
+            i32::from(x * x + y * y <= 6400) + i32::from(x * x + y * y <= cup)
+        };
+        (0..400 * 400).map(label).collect()
+    };
+    let (truth, predicted) = (eye(0, 1600), eye(5, 1500));
+    let grid = MaskGrid::new(&[400, 400], &[1.0; 2]).expect("a grid of pixels");
+    let pair = LabelPair::new(grid, Labels { truth: &truth, predicted: &predicted }).expect("two masks of one size");
+    let classes =
+        [("disc", vec![1, 2]), ("cup", vec![2])].map(|(name, values)| MaskClass { name: name.to_owned(), values });
+    let settings = MaskSettings::default();
+    bencher.bench(|| classes.iter().map(|class| score_pair(&pair, class, &settings).dice()).sum::<f64>());
 }

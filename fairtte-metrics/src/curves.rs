@@ -1,10 +1,11 @@
 //! Predicted survival curves of many samples on one time grid.
 
-use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 use crate::MetricError;
+use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
 
 /// The tolerated numerical noise: how much a survival probability may rise between two columns or leave [0, 1].
@@ -13,6 +14,9 @@ use crate::reading::{Position, Reading};
 pub const SURVIVAL_TOLERANCE: f64 = 1e-6;
 
 /// S(t) of `n` samples on a shared grid of times; `survival[[row, k]]` = S of sample `row` at `grid[k]`.
+///
+/// Clones and [selected](Self::select) rows share the memory of the curves that they come from, which stays as long as one of
+/// them.
 ///
 /// ```
 /// use fairtte_metrics::{Reading, SurvivalCurves};
@@ -23,10 +27,27 @@ pub const SURVIVAL_TOLERANCE: f64 = 1e-6;
 /// assert!((curves.at(0, 1.5, Reading::Linear) - 0.6).abs() < 1e-12);
 /// # Ok::<(), fairtte_metrics::MetricError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SurvivalCurves {
-    grid: Vec<f64>,
-    survival: Array2<f64>,
+    grid: Arc<[f64]>,
+    /// `[n_source, n_times]`, row-major.
+    source: Arc<Array2<f64>>,
+    /// The rows of the source that these curves are; all of them without it.
+    selected: Option<Selected>,
+}
+
+/// Rows of other curves.
+#[derive(Clone, Debug)]
+struct Selected {
+    rows: Arc<[u32]>,
+    /// A copy of them, made when it is first asked for.
+    gathered: OnceLock<Array2<f64>>,
+}
+
+impl PartialEq for SurvivalCurves {
+    fn eq(&self, other: &Self) -> bool {
+        self.grid == other.grid && self.n() == other.n() && (0..self.n()).all(|row| self.curve(row) == other.curve(row))
+    }
 }
 
 impl SurvivalCurves {
@@ -65,7 +86,7 @@ impl SurvivalCurves {
                 *value = lowest;
             }
         }
-        Ok(Self { grid, survival })
+        Ok(Self { grid: grid.into(), source: Arc::new(survival), selected: None })
     }
 
     /// Times of the columns, in the unit of the data set.
@@ -73,34 +94,50 @@ impl SurvivalCurves {
         &self.grid
     }
 
-    /// Survival probabilities, `[n, n_times]`.
+    /// Survival probabilities, `[n, n_times]`; of [selected](Self::select) rows a copy, which is kept.
     pub fn survival(&self) -> &Array2<f64> {
-        &self.survival
+        match &self.selected {
+            None => &self.source,
+            Some(selected) => selected.gathered.get_or_init(|| self.gather(&selected.rows)),
+        }
     }
 
-    /// The probabilities `[n, n_times]` themselves, without a copy.
+    /// The probabilities `[n, n_times]` themselves, without a copy unless other curves share their memory.
     pub fn into_survival(self) -> Array2<f64> {
-        self.survival
+        match self.selected {
+            None => Arc::unwrap_or_clone(self.source),
+            Some(ref selected) => self.gather(&selected.rows),
+        }
+    }
+
+    fn gather(&self, rows: &[u32]) -> Array2<f64> {
+        let index: Vec<usize> = rows.iter().map(|row| *row as usize).collect();
+        self.source.select(Axis(0), &index)
     }
 
     /// Number of samples.
     pub fn n(&self) -> usize {
-        self.survival.nrows()
+        self.selected.as_ref().map_or_else(|| self.source.nrows(), |selected| selected.rows.len())
     }
 
-    /// The rows at `index`, in that order; a row may be taken more than once.
+    /// The rows at `index`, in that order; a row may be taken more than once. The curves themselves are not copied.
     ///
     /// # Panics
     /// If an index is not below [`n`](Self::n).
     #[must_use]
     pub fn select(&self, index: &[usize]) -> Self {
-        Self { grid: self.grid.clone(), survival: self.survival.select(Axis(0), index) }
+        let rows = index.iter().map(|&row| self.source_row(row)).collect();
+        let selected = Some(Selected { rows, gathered: OnceLock::new() });
+        Self { grid: Arc::clone(&self.grid), source: Arc::clone(&self.source), selected }
     }
 
-    /// The rows at `index`, copied unless they are all rows in their order.
-    pub(crate) fn rows(&self, index: &[usize]) -> Cow<'_, Self> {
-        let is_all = index.len() == self.n() && index.iter().enumerate().all(|(place, row)| place == *row);
-        if is_all { Cow::Borrowed(self) } else { Cow::Owned(self.select(index)) }
+    /// The row of the source.
+    fn source_row(&self, row: usize) -> u32 {
+        if let Some(selected) = &self.selected {
+            return selected.rows[row];
+        }
+        assert!(row < self.source.nrows(), "row {row} of {} curves", self.source.nrows());
+        to_u32(row)
     }
 
     /// S of sample `row` at time `t`.
@@ -124,7 +161,14 @@ impl SurvivalCurves {
 
     /// Mean of the curves over samples, `[n_times]`; `None` without samples.
     pub fn mean(&self) -> Option<Vec<f64>> {
-        self.survival.mean_axis(Axis(0)).map(|mean| mean.to_vec())
+        let sum = match &self.selected {
+            None => self.source.sum_axis(Axis(0)),
+            // A column that is a vector is added up in another order.
+            Some(_) if self.grid.len() == 1 => self.survival().sum_axis(Axis(0)),
+            Some(_) => (0..self.n())
+                .fold(Array1::zeros(self.grid.len()), |sum, row| sum + ndarray::ArrayView1::from(self.curve(row))),
+        };
+        (self.n() > 0).then(|| (sum / self.n() as f64).to_vec())
     }
 
     /// Largest difference between the curves of two samples at one time of the grid, in [0, 1]; `None` with fewer than two
@@ -141,11 +185,13 @@ impl SurvivalCurves {
     /// # Ok::<(), fairtte_metrics::MetricError>(())
     /// ```
     pub fn spread(&self) -> Option<f64> {
-        let of_column = |column: ndarray::ArrayView1<'_, f64>| {
-            let ends = column.iter().fold((1.0_f64, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
-            ends.1 - ends.0
-        };
-        (self.n() > 1).then(|| self.survival.columns().into_iter().map(of_column).fold(0.0, f64::max))
+        let mut ends = vec![(1.0_f64, 0.0_f64); self.grid.len()];
+        for row in 0..self.n() {
+            for ((low, high), s) in ends.iter_mut().zip(self.curve(row)) {
+                (*low, *high) = (low.min(*s), high.max(*s));
+            }
+        }
+        (self.n() > 1).then(|| ends.into_iter().map(|(low, high)| high - low).fold(0.0, f64::max))
     }
 
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
@@ -154,8 +200,8 @@ impl SurvivalCurves {
 
     /// The values of one row, one per grid point.
     pub(crate) fn curve(&self, row: usize) -> &[f64] {
-        let (n_columns, survival) =
-            (self.grid.len(), self.survival.as_slice().expect("made row-major on construction"));
+        let row = self.selected.as_ref().map_or(row, |selected| selected.rows[row] as usize);
+        let (n_columns, survival) = (self.grid.len(), self.source.as_slice().expect("made row-major on construction"));
         &survival[row * n_columns..][..n_columns]
     }
 
@@ -244,12 +290,48 @@ mod tests {
     }
 
     #[test]
-    fn only_all_rows_in_their_order_are_borrowed() {
-        let curves = SurvivalCurves::new(vec![1.0], array![[0.9], [0.5]]).unwrap();
-        assert!(matches!(curves.rows(&[0, 1]), Cow::Borrowed(_)));
-        for rows in [&[1, 0][..], &[0], &[0, 1, 1]] {
-            assert!(matches!(curves.rows(rows), Cow::Owned(found) if found == curves.select(rows)));
-        }
+    fn selected_rows_are_those_of_the_source_and_share_its_memory() {
+        let values = Array2::from_shape_fn((7, 3), |(row, k)| 0.9 / (1.0 + 0.37 * row as f64 + k as f64));
+        let curves = SurvivalCurves::new(vec![0.0, 1.0, 2.0], values.clone()).unwrap();
+        let some = curves.select(&[5, 1, 1, 6]);
+        let expected = SurvivalCurves::new(vec![0.0, 1.0, 2.0], values.select(Axis(0), &[5, 1, 1, 6])).unwrap();
+        assert_eq!(some.n(), 4);
+        assert!(std::ptr::eq(some.curve(1).as_ptr(), curves.curve(1).as_ptr()));
+        assert_eq!(some, expected);
+        assert_ne!(some, curves.select(&[5, 1, 6, 1]));
+        assert_ne!(some, curves.select(&[5, 1, 1]));
+        // The same operations in the same order: equal to the last bit.
+        assert_eq!((some.mean(), some.spread()), (expected.mean(), expected.spread()));
+        assert_eq!(some.all_at(1.5, Reading::Linear), expected.all_at(1.5, Reading::Linear));
+        let again = some.select(&[3, 0]);
+        assert_eq!(again.survival(), values.select(Axis(0), &[6, 5]));
+        assert_eq!(again.clone().into_survival(), values.select(Axis(0), &[6, 5]));
+        assert_eq!((curves.survival(), curves.clone().into_survival()), (&values, values.clone()));
+        assert_eq!(again.survival().as_ptr(), again.survival().as_ptr());
+    }
+
+    #[test]
+    fn one_owner_gives_its_probabilities_away_without_a_copy() {
+        let curves = SurvivalCurves::new(vec![0.0, 1.0], array![[1.0, 0.5], [0.9, 0.25]]).unwrap();
+        let place = curves.survival().as_ptr();
+        let shared = curves.clone();
+        assert_ne!(shared.into_survival().as_ptr(), place);
+        let owned = curves.into_survival();
+        assert_eq!((owned.as_ptr(), owned), (place, array![[1.0, 0.5], [0.9, 0.25]]));
+    }
+
+    #[test]
+    #[should_panic(expected = "row 2 of 2 curves")]
+    fn a_row_that_does_not_exist_is_not_selected() {
+        let _ = SurvivalCurves::new(vec![1.0], array![[0.9], [0.5]]).unwrap().select(&[2]);
+    }
+
+    #[test]
+    fn one_column_of_selected_rows_has_the_mean_of_a_copy() {
+        let values = Array2::from_shape_fn((40, 1), |(row, _)| 1.0 / (1.0 + 0.1 * row as f64));
+        let rows: Vec<usize> = (0..40).rev().step_by(3).collect();
+        let copied = SurvivalCurves::new(vec![1.0], values.select(Axis(0), &rows)).unwrap();
+        assert_eq!(SurvivalCurves::new(vec![1.0], values).unwrap().select(&rows).mean(), copied.mean());
     }
 
     #[test]

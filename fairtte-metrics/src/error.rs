@@ -729,6 +729,29 @@ pub enum MetricError {
         /// Samples needed.
         needed: usize,
     },
+    /// A mask without pixels has no surface and no diameter.
+    #[error("{which} {} no pixels", if *which == "both masks" { "have" } else { "has" })]
+    EmptyMask {
+        /// The mask, or both.
+        which: &'static str,
+    },
+    /// A metric of masks has no value for any sample.
+    #[error("the metric has no value for any of {n} samples: {first}")]
+    NoMaskValue {
+        /// Samples.
+        n: usize,
+        /// Why the first of them has none.
+        #[source]
+        first: Box<MetricError>,
+    },
+    /// A group has too few samples with a value to be compared with others.
+    #[error("samples with a value: {n}, fewer than min-events {needed}: the group is not compared")]
+    FewValues {
+        /// Samples with a value.
+        n: usize,
+        /// Samples needed.
+        needed: usize,
+    },
     /// The weights add up to so many samples that their pairs cannot be counted.
     #[error("the weights add up to {n} samples, expected fewer than 4294967296")]
     TooManySamples {

@@ -23,6 +23,7 @@
 //! [`evaluation`]: evaluation
 //! [`competing`]: competing
 //! [`classification`]: classification
+//! [`masks`]: masks
 //! [`bias`]: bias
 //! [`statistics`]: statistics
 //! [`selection`]: selection
@@ -50,6 +51,7 @@ mod finite;
 mod folds;
 mod ids;
 pub mod linear_algebra;
+pub mod masks;
 mod names;
 mod normal;
 mod outcomes;

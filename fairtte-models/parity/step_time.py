@@ -80,8 +80,10 @@ def network(name, channels):
         from timm.models.vision_transformer import VisionTransformer
 
         norm = functools.partial(torch.nn.LayerNorm, eps=1e-6)
-        net = VisionTransformer(embed_dim=768, depth=12, num_heads=12, norm_layer=norm, num_classes=0, global_pool="avg",
-                                drop_path_rate=0.2)
+        sizes = {"vit-base/16": (768, 12, 12), "vit-large/16": (1024, 24, 16)}
+        width, depth, heads = sizes[name]
+        net = VisionTransformer(embed_dim=width, depth=depth, num_heads=heads, norm_layer=norm, num_classes=0,
+                                global_pool="avg", drop_path_rate=0.2)
     return net.train()
 
 

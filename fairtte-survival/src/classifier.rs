@@ -19,7 +19,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::Outcomes;
 use serde::{Deserialize, Serialize};
 
-use crate::{CutPoints, SurvivalError, SurvivalHead, TimeScale, marginal_hazard};
+use crate::{CutPoints, SurvivalError, SurvivalHead, Targets, TimeScale, marginal_hazard, marginal_hazards};
 
 /// The shape and the initial outputs of a classifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,9 +50,27 @@ impl ClassifierConfig {
         train: &Outcomes,
         hidden: usize,
     ) -> Result<Self, SurvivalError> {
-        head.check_hidden(hidden)?;
         let targets = cut_points.targets("training", train.time(), train.event())?;
-        let start = head.starting_outputs(&marginal_hazard(&targets.intervals, cut_points.n()));
+        Self::for_head_and_targets(head, cut_points, (train, &targets), hidden)
+    }
+
+    /// As [`for_head`](Self::for_head), with the targets of the training part, which say more than `train` does if events have
+    /// several causes.
+    ///
+    /// # Errors
+    /// As [`for_head`](Self::for_head).
+    pub fn for_head_and_targets(
+        head: &dyn SurvivalHead,
+        cut_points: &CutPoints,
+        (train, targets): (&Outcomes, &Targets),
+        hidden: usize,
+    ) -> Result<Self, SurvivalError> {
+        head.check_hidden(hidden)?;
+        let n = cut_points.n();
+        let start = match head.n_causes() {
+            1 => head.starting_outputs(&marginal_hazard(&targets.intervals, n)),
+            n_causes => head.starting_outputs_of_causes(&marginal_hazards(targets, n_causes, n)),
+        };
         Ok(Self {
             hidden,
             n_outputs: head.n_outputs(cut_points),

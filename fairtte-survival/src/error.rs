@@ -34,6 +34,14 @@ pub enum SurvivalError {
         /// The name.
         name: &'static str,
     },
+    /// A head of one kind of event where events have several causes.
+    #[error("head {head} is about one kind of event, expected {expected} for one of several causes")]
+    OneKind {
+        /// Name of the head.
+        head: &'static str,
+        /// Names of the heads of several causes.
+        expected: String,
+    },
     /// All times are the same: there is nothing to divide into intervals, or to scale.
     #[error("all times of the {part} part are {time} (samples: {n}), expected at least two different times")]
     TimesAllEqual {

@@ -126,6 +126,8 @@ pub struct Targets {
     pub intervals: IntervalTargets,
     /// Within intervals.
     pub pieces: PieceTargets,
+    /// What ended the observation within the grid: 0 = nothing, 1 = the event, 2, .. = an event of another cause.
+    pub causes: Vec<usize>,
 }
 
 impl Targets {
@@ -148,6 +150,11 @@ impl CutPoints {
     /// The permitted numbers of cut points: at least 0 and the largest time, at most as many as a network can have
     /// outputs.
     pub const RANGE: std::ops::RangeInclusive<usize> = 2..=10_000;
+
+    /// The grid of a class: the one interval from 0 to 1. A positive sample has its event at 1, a negative one is followed to 1.
+    pub fn of_class() -> Self {
+        Self { times: vec![0.0, 1.0] }
+    }
 
     /// Checks a number of cut points.
     ///
@@ -237,15 +244,43 @@ impl CutPoints {
     /// # Panics
     /// If the slices differ in length.
     pub fn targets(&self, part: &'static str, time: &[f64], event: &[bool]) -> Result<Targets, SurvivalError> {
+        self.targets_of_causes(part, time, event, &vec![0; event.len()])
+    }
+
+    /// As [`targets`](Self::targets), where an event of another cause may have ended an observation: `competing`, `[n]`, holds
+    /// its number, 2, 3, .., and 0 of all others. Such an event rounds up like the event itself.
+    ///
+    /// # Errors
+    /// As [`targets`](Self::targets).
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn targets_of_causes(
+        &self,
+        part: &'static str,
+        time: &[f64],
+        event: &[bool],
+        competing: &[usize],
+    ) -> Result<Targets, SurvivalError> {
         assert_eq!(time.len(), event.len(), "one event indicator per time");
+        assert_eq!(time.len(), competing.len(), "one competing cause per time");
         if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t >= 0.0)) {
             return Err(SurvivalError::InvalidTime { part, row, time: time[row] });
         }
+        let is_end: Vec<bool> = event.iter().zip(competing).map(|(event, other)| *event || *other > 0).collect();
+        let IntervalTargets { index, event: ends } = self.intervals(time, &is_end);
+        let cause = |row: usize| match (ends[row], event[row]) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => competing[row],
+        };
+        let causes: Vec<usize> = (0..time.len()).map(cause).collect();
         Ok(Targets {
             time: time.iter().map(|time| time + 0.0).collect(), // -0 becomes 0
             event: event.to_vec(),
-            intervals: self.intervals(time, event),
+            intervals: IntervalTargets { index, event: causes.iter().map(|cause| *cause == 1).collect() },
             pieces: self.pieces(time, event),
+            causes,
         })
     }
 
@@ -360,6 +395,15 @@ mod tests {
         let targets = cuts(13.0, 14).targets("test", &time, &event).unwrap().intervals;
         assert_eq!(targets.index, [1, 0, 1, 0, 1, 1, 5, 4, 13, 13]);
         assert_eq!(targets.event, event);
+    }
+
+    #[test]
+    fn events_of_other_causes_round_up_and_are_no_events() {
+        let (time, event) = ([0.5, 0.5, 0.5, 13.5], flags(&[1, 0, 0, 0]));
+        let targets = cuts(13.0, 14).targets_of_causes("test", &time, &event, &[0, 3, 0, 2]).unwrap();
+        assert_eq!(targets.intervals.index, [1, 1, 0, 13]);
+        assert_eq!(targets.intervals.event, event);
+        assert_eq!(targets.causes, [1, 3, 0, 0]);
     }
 
     #[test]

@@ -35,9 +35,9 @@ pub use baseline::{Baseline, BaselineFit, TiedTimes};
 pub use classifier::{Classifier, ClassifierConfig};
 pub use error::SurvivalError;
 pub use heads::{
-    Cox, CoxConfig, CoxTime, CoxTimeConfig, DeepHit, DeepHitConfig, HeadConfig, HeadSettings, NnetSurvival,
-    NnetSurvivalConfig, NoSettings, PcHazard, PcHazardConfig, Pmf, PmfConfig, Ranking, SurvivalHead, marginal_hazard,
-    register_head,
+    Binary, BinaryConfig, Cox, CoxConfig, CoxTime, CoxTimeConfig, DeepHit, DeepHitConfig, HeadConfig, HeadSettings,
+    NnetSurvival, NnetSurvivalConfig, NoSettings, PcHazard, PcHazardConfig, Pmf, PmfConfig, Ranking, SurvivalHead,
+    marginal_hazard, marginal_hazards, register_head,
 };
 pub use interpolation::{Interpolation, PredictionGrid};
 pub use intervals::{ChosenGrid, CutPoints, GridKind, IntervalTargets, PieceTargets, Targets, crowded_share};

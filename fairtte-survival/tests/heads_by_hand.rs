@@ -31,6 +31,7 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         ("cox", 1, true, true, true, false),
         ("cox-time", 1, true, true, true, true),
         ("pc-hazard", 3, false, false, true, false),
+        ("binary", 1, false, false, true, false),
     ];
     assert_eq!(HeadConfig::NAMES, expected.map(|(name, ..)| name));
     for (name, expected) in HeadConfig::NAMES.into_iter().zip(expected) {
@@ -45,6 +46,7 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         let start = head.starting_outputs(&[0.1, 0.2, 0.3, 0.4]).as_deref().map(<[f64]>::len);
         assert_eq!(start, (!baseline).then_some(n_outputs), "{name}");
         assert!(head.check_hidden(1).is_ok(), "{name}");
+        assert_eq!(head.predicts_class(), name == "binary");
         let linear = head.check_hidden(0);
         if name == "cox-time" {
             assert!(matches!(linear, Err(SurvivalError::Setting { key: "hidden", .. })), "{linear:?}");

@@ -1,9 +1,10 @@
 """Exact survival metrics and audits of fairness with intervals, for models of any library.
 
-:func:`evaluate` is the whole audit of one model, :func:`bias_sources` that of the data before it, :func:`select` the choice among
-runs; :func:`train` and :func:`study` run the program `fairtte`, :func:`read_run` reads what it wrote. :mod:`fairtte.data` reads cohorts, :mod:`fairtte.estimators` has estimators for scikit-learn, :mod:`fairtte.stats` tests of
-several models; :mod:`fairtte.sksurv` and :mod:`fairtte.pycox` have the metrics of scikit-survival and pycox under their names,
-:mod:`fairtte.sklearn` scorers for model selection. Submodules are imported when they are first used.
+:func:`evaluate` is the whole audit of one model, :func:`evaluate_binary` that of probabilities of a class, :func:`bias_sources`
+that of the data before it, :func:`select` the choice among runs; :func:`train` and :func:`study` run the program `fairtte`,
+:func:`read_run` reads what it wrote. :mod:`fairtte.data` reads cohorts, :mod:`fairtte.estimators` has estimators for
+scikit-learn, :mod:`fairtte.stats` tests of several models; :mod:`fairtte.sksurv`, :mod:`fairtte.pycox` and
+:mod:`fairtte.survival_eval` have the metrics of scikit-survival, pycox and SurvivalEVAL under their names, :mod:`fairtte.sklearn` scorers for model selection. Submodules are imported when they are first used.
 """
 
 from importlib import import_module
@@ -11,10 +12,12 @@ from typing import Any
 
 from ._errors import DataError, FairtteError, InternalError, MetricError, RunError
 from ._fairtte import __version__
-from .evaluation import Comparison, Estimate, Evaluation, evaluate, metric_names
+from ._audit import Estimate
+from .evaluation import Comparison, Evaluation, evaluate, metric_names
 
 __all__ = [
     "BiasSources",
+    "ClassEvaluation",
     "Comparison",
     "DataError",
     "Estimate",
@@ -28,7 +31,9 @@ __all__ = [
     "Selection",
     "__version__",
     "bias_sources",
+    "class_metric_names",
     "evaluate",
+    "evaluate_binary",
     "metric_names",
     "read_run",
     "select",
@@ -39,16 +44,22 @@ __all__ = [
 # What is imported when it is first used, so that `import fairtte` takes no longer than NumPy's import and a few milliseconds.
 _LATER = {
     "BiasSources": "bias",
+    "ClassEvaluation": "classes",
     "Predictions": "runs",
     "Run": "runs",
     "Selection": "selection",
     "bias_sources": "bias",
+    "class_metric_names": "classes",
+    "evaluate_binary": "classes",
     "read_run": "runs",
     "select": "selection",
     "study": "program",
     "train": "program",
 }
-_MODULES = ("bias", "data", "estimators", "program", "pycox", "runs", "selection", "sklearn", "sksurv", "stats", "tests")
+_MODULES = (
+    "bias", "classes", "data", "estimators", "program", "pycox", "runs", "selection", "sklearn", "sksurv", "stats", "survival_eval",
+    "tests",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

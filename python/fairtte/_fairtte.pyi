@@ -10,14 +10,17 @@ __all__ = [
     "Evaluated",
     "Fitted",
     "Store",
+    "SurvivalEvaluator",
     "__version__",
     "adjust",
     "bias_sources",
     "brier_score",
+    "class_metric_names",
     "cumulative_dynamic_auc",
     "estimator_names",
     "estimator_settings",
     "evaluate",
+    "evaluate_binary",
     "fit_estimator",
     "friedman",
     "harrell",
@@ -143,6 +146,34 @@ def adjust(p_values: _Numbers, method: str) -> list[float]: ...
 def select(runs: str, criterion: str) -> str: ...
 def self_test(seconds: float, *, panics: bool = False, threads: int | None = None) -> int: ...
 def metric_names() -> list[tuple[str, str]]: ...
+def class_metric_names() -> list[tuple[str, str]]: ...
+def evaluate_binary(
+    probability: _Numbers,
+    positive: _Flags,
+    groups: list[tuple[str, list[str], NDArray[np.int64]]],
+    pairs: bool,
+    subjects: list[str] | None,
+    of_class: str,
+    settings: str,
+    threads: int | None = None,
+) -> str: ...
+@final
+class SurvivalEvaluator:
+    def __new__(
+        cls,
+        survival: NDArray[Any],
+        times: _Numbers,
+        time: _Numbers,
+        event: _Flags,
+        train: tuple[_Numbers, _Flags] | None = None,
+    ) -> SurvivalEvaluator: ...
+    def concordance_td(self, ties: str, threads: int | None) -> tuple[float, float, float]: ...
+    def auc(self, time: float, weighted: bool, threads: int | None) -> float: ...
+    def brier(self, times: _Numbers, weighted: bool, threads: int | None) -> list[float]: ...
+    def integrated_brier(self, times: _Numbers, weighted: bool, threads: int | None) -> float: ...
+    def d_calibration(self, n_bins: int, threads: int | None) -> tuple[float, list[float]]: ...
+    def probabilities(self, times: _Numbers, threads: int | None) -> NDArray[np.float64]: ...
+
 def evaluate(
     survival: NDArray[Any],
     times: _Numbers,
@@ -154,6 +185,7 @@ def evaluate(
     train: tuple[_Numbers, _Flags] | None,
     settings: str,
     covariates: tuple[_Columns, _Columns | None] | None = None,
+    show: Callable[[int, int], None] | None = None,
     threads: int | None = None,
 ) -> Evaluated: ...
 def harrell(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _fairtte, _inputs
+from ._audit import _DIFFERENCE, Audit, Estimate, _difference
 from ._errors import MetricError
 
 
@@ -37,6 +37,7 @@ def evaluate(
     eval_times: Any = None,
     name: str = "model",
     time_unit: str = "",
+    progress: bool = False,
     threads: int | None = None,
     **settings: Any,
 ) -> Evaluation:
@@ -76,6 +77,9 @@ def evaluate(
         Time of metrics about one time. Default: the median of the event times.
     eval_times : array
         Times of AUC and Brier score. Default: 100 between quantiles of the event times.
+    progress : bool
+        Whether to show a bar of tqdm, which must be installed: blocks of 32 replicates or permutations, of the metrics that have
+        begun.
     threads : int
         Default: ``RAYON_NUM_THREADS``, otherwise all processors.
     **settings
@@ -138,10 +142,11 @@ def evaluate(
             raise MetricError("baseline_train has other columns than baseline, expected the same in the same order")
     elif baseline_train is not None:
         raise MetricError("baseline_train is given without baseline")
-    inner = _fairtte.evaluate(
-        curves, grid, observed, events, attributes, intersections, subjects, of_train,
-        json.dumps(chosen, default=_plain), covariates, threads,
-    )  # fmt: skip
+    with _inputs.bar("replicates", progress) as show:
+        inner = _fairtte.evaluate(
+            curves, grid, observed, events, attributes, intersections, subjects, of_train,
+            json.dumps(chosen, default=_plain), covariates, show, threads,
+        )  # fmt: skip
     kind = _inputs.frame_library(survival, groups, time, event)
     return Evaluation(inner, kind, name, time_unit, train is not None)
 
@@ -170,30 +175,7 @@ def _covariates(value: Any, name: str, n: int) -> list[tuple[str, list[str | Non
     return found
 
 
-class Estimate:
-    """A number with its interval: ``value``, ``lower``, ``upper`` (None where they do not exist), ``reason``, ``n``,
-    ``n_events``."""
-
-    def __init__(self, found: Mapping[str, Any]) -> None:
-        self.value: float | None = found.get("value")
-        self.lower: float | None = found.get("lower")
-        self.upper: float | None = found.get("upper")
-        self.reason: str | None = found.get("undefined") or found.get("interval-undefined") or found.get("caution")
-        self.n: int = found.get("n", 0)
-        self.n_events: int = found.get("n-events", 0)
-
-    def __repr__(self) -> str:
-        if self.value is None:
-            return f"undefined: {self.reason}"
-        interval = "" if self.lower is None or self.upper is None else f" ({self.lower:.4g} to {self.upper:.4g})"
-        return f"{self.value:.4g}{interval}"
-
-
-_SHORT = {"c_td": "c_td_antolini_strict", "c-td": "c_td_antolini_strict", "c-td-half": "c_td_half", "auc-td": "auc_td"}
-_COMPARISONS = ["gap", "worst", "gap-to-overall", "ratio", "ratio-to-overall", "equity-scaling"]
-
-
-class Evaluation:
+class Evaluation(Audit):
     """The result of :func:`evaluate`: frames, page, plots, comparison. It keeps the curves, for :meth:`compare`.
 
     Frames are of polars if an argument was, otherwise of pandas. ``[name]`` is the :class:`Estimate` of a metric over all
@@ -214,78 +196,6 @@ class Evaluation:
         from ._plots import Plots
 
         return Plots(self)
-
-    def _metrics(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._report["metrics"]
-        return found
-
-    def _metric(self, metric: str | None) -> dict[str, Any] | None:
-        """The metric of this name; the first for None."""
-        wanted = self._metrics()[0]["name"] if metric is None else _SHORT.get(metric, metric)
-        return next((found for found in self._metrics() if found["name"] == wanted), None)
-
-    def __getitem__(self, metric: str) -> Estimate:
-        found = self._metric(metric)
-        if found is None:
-            names = ", ".join(found["name"] for found in self._metrics())
-            raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
-        return Estimate(found["overall"])
-
-    _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
-
-    @property
-    def overall(self) -> Any:
-        """One row per metric: metric, label, value, lower, upper, n, events, reason."""
-        rows = [{"metric": m["name"], "label": m["label"], **_numbers(m["overall"])} for m in self._metrics()]
-        return _inputs.to_frame(rows, ("metric", "label", *self._NUMBERS), self._kind)
-
-    @property
-    def by_group(self) -> Any:
-        """One row per metric, attribute and level: its value with its interval."""
-        rows = [
-            {"metric": m["name"], "attribute": a["attribute"], "level": g["level"], **_numbers(g["estimate"])}
-            for m in self._metrics()
-            for a in m["attributes"]
-            for g in a["groups"]
-        ]
-        return _inputs.to_frame(rows, ("metric", "attribute", "level", *self._NUMBERS), self._kind)
-
-    @property
-    def differences(self) -> Any:
-        """One row per metric, attribute and two levels: first minus second, with p values (p_holm: adjusted by Holm)."""
-        rows = [
-            {
-                "metric": m["name"],
-                "attribute": a["attribute"],
-                "first": d["first"],
-                "second": d["second"],
-                **_difference(d["difference"]),
-            }
-            for m in self._metrics()
-            for a in m["attributes"]
-            for d in a["differences"]
-        ]
-        return _inputs.to_frame(rows, ("metric", "attribute", "first", "second", *_DIFFERENCE), self._kind)
-
-    @property
-    def gaps(self) -> Any:
-        """One row per metric, attribute and comparison of all its groups: ``gap`` (the largest difference, with the p value of
-        exchanged labels), ``worst``, ``gap-to-overall``, ``ratio``, ``ratio-to-overall``, ``equity-scaling``."""
-        rows = []
-        for m in self._metrics():
-            for a in m["attributes"]:
-                for comparison in _COMPARISONS:
-                    row = {"metric": m["name"], "attribute": a["attribute"], "comparison": comparison}
-                    row |= _numbers(a[comparison])
-                    if comparison == "gap":
-                        by_chance = a.get("gap-by-chance") or {}
-                        row |= {"corrected": a.get("gap-corrected"), "by_chance": by_chance.get("mean")}
-                        row["p"] = by_chance.get("p-value")
-                    if comparison == "worst":
-                        row["level"] = a.get("worst-group")
-                    rows.append(row)
-        names = ("metric", "attribute", "comparison", "level", *self._NUMBERS, "corrected", "by_chance", "p")
-        return _inputs.to_frame(rows, names, self._kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as the ``evaluation.json`` of the command has it."""
@@ -330,24 +240,6 @@ class Evaluation:
             names = (self.name, other.name) if self.name != other.name else (self.name, f"{other.name} (other)")
         return Comparison(json.loads(self._inner.compare(other._inner, names, threads)), self._kind)
 
-    def __repr__(self) -> str:
-        lines = [f"{m['label']:<22} {Estimate(m['overall'])!r}" for m in self._metrics()]
-        return "\n".join([f"Evaluation of {self.name}: n = {self._report['n']}, events = {self._report['n-events']}", *lines])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(m['label'])}</td><td>{html.escape(repr(Estimate(m['overall'])))}</td>"
-            + "".join(
-                f"<td>{html.escape(a['attribute'])}: gap {html.escape(repr(Estimate(a['gap'])))}</td>"
-                for a in m["attributes"]
-            )
-            + "</tr>"
-            for m in self._metrics()
-        )
-        heading = f"{html.escape(self.name)}: {self._report['n']} samples, {self._report['n-events']} events"
-        return f"<table><caption>{heading}</caption>{rows}</table>"
-
-
 class Comparison:
     """One model minus another: :attr:`overall`, :attr:`by_group`, :attr:`gaps` as frames."""
 
@@ -383,26 +275,13 @@ class Comparison:
         return _inputs.to_frame(rows, ("metric", "attribute", *_DIFFERENCE), self._kind)
 
 
-_DIFFERENCE = ("value", "lower", "upper", "p", "p_holm", "reason")
-
-
-def _difference(found: Mapping[str, Any]) -> dict[str, Any]:
-    keys = {"value": "value", "lower": "lower", "upper": "upper", "p": "p-value", "p_holm": "p-holm", "reason": "undefined"}
-    return {name: found.get(key) for name, key in keys.items()}
-
-
-def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
-    estimate = Estimate(found)
-    return {
-        "value": estimate.value,
-        "lower": estimate.lower,
-        "upper": estimate.upper,
-        "n": estimate.n,
-        "events": estimate.n_events,
-        "reason": estimate.reason,
-    }
-
-
 def metric_names() -> dict[str, str]:
-    """The metrics by name, each with one sentence on what it is."""
+    """The metrics by name, each with one sentence on what it is.
+
+    Examples
+    --------
+    >>> import fairtte
+    >>> "ibs" in fairtte.metric_names()
+    True
+    """
     return dict(_fairtte.metric_names())

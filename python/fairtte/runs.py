@@ -92,7 +92,7 @@ class Run:
         try:
             import tomllib
         except ImportError:
-            import tomli as tomllib
+            import tomli as tomllib  # type: ignore[no-redef, unused-ignore]
         found: dict[str, Any] = tomllib.loads((self.path / "run.toml").read_text(encoding="utf-8"))
         return found
 

@@ -172,7 +172,7 @@ def _of_evaluations(
         key = attribute if attribute is not None else next(iter(attributes)) if len(attributes) == 1 else None
         if (needs_groups or attribute is not None) and key not in attributes:
             raise MetricError(f"attribute is {attribute!r}, expected one of: {', '.join(attributes) or 'none, there are no groups'}")
-        entry = attributes[key] if key in attributes else {"groups": [], "gap": {"undefined": "there is no attribute"}}
+        entry: dict[str, Any] = attributes[key] if key in attributes else {"groups": [], "gap": {"undefined": "there is no attribute"}}
         own = [group["level"] for group in entry["groups"]]
         if levels is not None and own != levels:
             raise MetricError(f'"{run}" has the groups {", ".join(own)}, expected {", ".join(levels)} as the first run')

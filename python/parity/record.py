@@ -27,3 +27,19 @@ for steps in ("post", "pre"):
     print(steps, "adj", float(found.concordance_td()), "antolini", float(found.concordance_td("antolini")))
     print(steps, "brier", found.brier_score(grid).tolist())
     print(steps, "nbll", found.nbll(grid).tolist())
+
+# Of SurvivalEVAL, whose requirements fix another version of torch: pip install --no-deps SurvivalEVAL
+try:
+    from SurvivalEVAL import SurvivalEvaluator
+except ImportError:
+    raise SystemExit("SurvivalEVAL is not installed") from None
+evaluator = SurvivalEvaluator(c.survival, c.times, c.time, c.event.astype(int), train["time"], train["event"].astype(int))
+tied = SurvivalEvaluator(np.round(c.survival, 1), c.times, np.ceil(4 * c.time) / 4, c.event.astype(int))
+for ties in ("None", "Risk", "Time", "All"):
+    print("SurvivalEVAL concordance", ties, [float(v) for v in tied.concordance_time_dependent(ties=ties)])
+print("SurvivalEVAL auc", float(evaluator.auc()), float(evaluator.auc(0.7)), float(evaluator.auc(0.7, "IPCW")))
+print("SurvivalEVAL brier", float(evaluator.brier_score()), evaluator.brier_score_multiple_points(grid).tolist())
+print("SurvivalEVAL brier without weights", evaluator.brier_score_multiple_points(grid, False).tolist())
+print("SurvivalEVAL ibs", *(float(evaluator.integrated_brier_score(**how)) for how in ({}, {"num_points": 5}, {"target_times": grid})))
+p, mass = evaluator.d_calibration()
+print("SurvivalEVAL d-calibration", float(p), mass.tolist())

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::pool::compute;
+use crate::pool::{compute, compute_showing};
 
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
 pub(crate) type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
@@ -103,12 +103,12 @@ impl Evaluated {
     }
 }
 
-/// Evaluates curves; `settings` is `EvaluationSettings` as JSON.
+/// Evaluates curves; `settings` is `EvaluationSettings` as JSON, `show(done, total)` is called meanwhile.
 ///
 /// # Errors
 /// `MetricError` for whatever is wrong with an argument.
 #[pyfunction]
-#[pyo3(signature = (survival, times, time, event, groups, pairs, subjects, train, settings, covariates=None, threads=None))]
+#[pyo3(signature = (survival, times, time, event, groups, pairs, subjects, train, settings, covariates=None, show=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the package calls it with all of them")]
 pub(crate) fn evaluate(
     py: Python<'_>,
@@ -122,6 +122,7 @@ pub(crate) fn evaluate(
     train: Option<Train<'_>>,
     settings: &str,
     covariates: Option<Covariates>,
+    show: Option<Py<PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<Evaluated> {
     let names = Names::default();
@@ -139,7 +140,7 @@ pub(crate) fn evaluate(
     if rows.nrows() != n {
         return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.nrows())));
     }
-    let found = compute(py, threads, move |stop| -> Result<Evaluated, Failed> {
+    let found = compute_showing(py, threads, show.as_ref(), move |stop, _| -> Result<Evaluated, Failed> {
         let curves = SurvivalCurves::new(grid, rows)?;
         let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
         let input = Input { subjects, outcomes, curves, censoring, groups, settings };

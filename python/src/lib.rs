@@ -5,6 +5,7 @@
 
 mod arrays;
 mod bias;
+mod classes;
 mod data;
 mod errors;
 mod estimators;
@@ -12,6 +13,7 @@ mod evaluate;
 mod pool;
 mod sksurv;
 mod statistics;
+mod survival_eval;
 
 use pyo3::prelude::*;
 
@@ -20,6 +22,8 @@ use pyo3::prelude::*;
 mod _fairtte {
     #[pymodule_export]
     use crate::bias::bias_sources;
+    #[pymodule_export]
+    use crate::classes::{class_metric_names, evaluate_binary};
     #[pymodule_export]
     use crate::data::{Cohort, Store, read_curves, read_data, read_run};
     #[pymodule_export]
@@ -32,6 +36,8 @@ mod _fairtte {
     use crate::sksurv::{brier_score, cumulative_dynamic_auc, harrell, pycox, uno};
     #[pymodule_export]
     use crate::statistics::{adjust, friedman, nemenyi, rank_groups, select, wilcoxon};
+    #[pymodule_export]
+    use crate::survival_eval::SurvivalEvaluator;
 
     use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
 

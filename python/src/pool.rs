@@ -96,7 +96,8 @@ impl Progress {
     }
 }
 
-/// As [`compute`]; while it waits, and at the end, `show(done, total)` is called with what the computation has reported.
+/// As [`compute`]; while it waits, and at the end, `show(done, total)` is called with what the computation has reported, or with
+/// the blocks of replicates that an evaluation has begun.
 ///
 /// # Errors
 /// Those of [`compute`], and the exception of `show`, which ends the computation as Ctrl-C does.
@@ -111,11 +112,14 @@ pub(crate) fn compute_showing<T: Send + 'static>(
     let (sender, receiver) = channel();
     // Only this thread uses it; a reference to it may cross into the part without the GIL.
     let receiver = Mutex::new(receiver);
-    let (flag, progress) = (stop.clone(), Progress::default());
+    let (flag, watched, progress) = (stop.clone(), stop.clone(), Progress::default());
     let reported = progress.clone();
     let look = || {
         py.check_signals()?;
-        match (show, progress.read()) {
+        // What counts blocks of replicates is the flag itself.
+        let (done, total) = progress.read();
+        let counted = if total > 0 { (done, total) } else { watched.progress() };
+        match (show, counted) {
             (Some(show), (done, total)) if total > 0 => show.call1(py, (done, total)).map(drop),
             _ => Ok(()),
         }

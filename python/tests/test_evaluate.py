@@ -226,6 +226,14 @@ def test_no_samples_is_an_error(cohort):
         evaluate(cohort, survival=cohort.survival[:0], time=cohort.time[:0], event=cohort.event[:0])
 
 
+def test_an_evaluation_shows_its_progress(cohort, capsys):
+    pytest.importorskip("tqdm")
+    evaluate(cohort, replicates=100, metrics=["ibs"], progress=True)
+    assert "100%" in capsys.readouterr().err
+    evaluate(cohort, replicates=100, metrics=["ibs"])
+    assert capsys.readouterr().err == ""
+
+
 def test_figures(cohort):
     pytest.importorskip("matplotlib").use("Agg")
     found = evaluate(cohort, groups={"sex": cohort.sex}, replicates=20)

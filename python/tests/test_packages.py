@@ -1,6 +1,6 @@
-"""The metrics of scikit-survival and pycox by their names, and scorers.
+"""The metrics of scikit-survival, pycox and SurvivalEVAL by their names, and scorers.
 
-Values recorded by parity/record.py from scikit-survival 0.28.0 and pycox 0.3.0 on the sample of `small()`.
+Values recorded by parity/record.py from scikit-survival 0.28.0, pycox 0.3.0 and SurvivalEVAL 0.9.0 on the sample of `small()`.
 """
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 import fairtte
 from fairtte import sksurv
 from fairtte.pycox import EvalSurv
+from fairtte.survival_eval import SurvivalEvaluator
 from fairtte.sklearn import concordance_scorer, gap_scorer
 from conftest import Cohort
 
@@ -35,6 +36,17 @@ PYCOX = {
         "brier": [0.21562549861247315, 0.15840762627776242, 0.14652502653090227, 0.21632167716326683, 0.20603170147334152, 0.21465759657749436, 0.2531632131264374, 0.25739239769693506, 0.2688364863054813],
         "nbll": [0.6503190865702646, 0.4748924310888659, 0.4478528061324462, 0.6140513717845497, 0.5917977702406703, 0.6097805502138496, 0.7303913334918419, 0.7473873789811114, 0.784038403872758],
     },
+}
+SURVIVAL_EVAL = {
+    "none": [0.8161838161838162, 817.0, 1001.0],
+    "Risk": [0.7946927374301676, 853.5, 1074.0],
+    "Time": [0.7818343722172751, 878.0, 1123.0],
+    "All": [0.7646321070234113, 914.5, 1196.0],
+    "auc": [0.892063492063492, 0.8713768115942029, 0.8652424166596216],
+    "brier": [0.14398831227100717, 0.14978502788826276, 0.1436581824873278, 0.16090298994481614, 0.1755791949078148, 0.20033382236618688, 0.2054936194698605, 0.22216180478808098, 0.24665180022256597],
+    "unweighted": [0.1385570005142783, 0.13731798713433468, 0.12310252440961093, 0.12248744063826252, 0.12618613967444223, 0.13998744348318673, 0.13629496059432913, 0.13368443551954962, 0.1321494942648896],
+    "ibs": [0.13404285356222642, 0.08394599498631475, 0.18165433726239205],
+    "d-calibration": [7.181859214139357, 4.656958574206719, 6.461557485777652, 3.791386824076919, 7.054801376024401, 4.329712529999368, 7.054023585530361, 3.7506275223900816, 6.241400322457338, 9.477672565397805],
 }
 # fmt: on
 
@@ -80,6 +92,32 @@ def test_values_are_those_of_pycox():
         assert found.integrated_nbll(GRID) == close(np.dot(weights, expected["nbll"]))
     with pytest.raises(fairtte.MetricError, match="censor_surv is None"):
         EvalSurv(frame, c.time, c.event).brier_score(GRID)
+
+
+def test_values_are_those_of_survival_eval():
+    c, train, _ = small()
+    expected = SURVIVAL_EVAL
+    tied = SurvivalEvaluator(np.round(c.survival, 1), c.times, np.ceil(4 * c.time) / 4, c.event.astype(int))
+    for ties in ("none", "Risk", "Time", "All"):
+        assert tied.concordance_time_dependent(ties=ties) == close(expected[ties])
+    evaluator = SurvivalEvaluator(c.survival, c.times, c.time, c.event, train["time"], train["event"])
+    assert [evaluator.auc(), evaluator.auc(0.7), evaluator.auc(0.7, "IPCW")] == close(expected["auc"])
+    assert evaluator.brier_score() == close(0.1435447684325678)
+    assert list(evaluator.brier_score_multiple_points(GRID)) == close(expected["brier"])
+    assert list(evaluator.brier_score_multiple_points(GRID, IPCW_weighted=False)) == close(expected["unweighted"])
+    found = [evaluator.integrated_brier_score(**how) for how in ({}, {"num_points": 5}, {"target_times": GRID})]
+    assert found == close(expected["ibs"])
+    p, mass = evaluator.d_calibration()
+    assert p == close(0.8267309194680048) and list(mass) == close(expected["d-calibration"])
+    # Without censoring the weights are off, whatever is asked.
+    uncensored = SurvivalEvaluator(c.survival, c.times, c.time, np.ones(60, bool))
+    assert uncensored.brier_score(0.5) == uncensored.brier_score(0.5, IPCW_weighted=False)
+    with pytest.raises(fairtte.MetricError, match="train_event_times is None"):
+        SurvivalEvaluator(c.survival, c.times, c.time, c.event).brier_score(0.5)
+    with pytest.raises(fairtte.MetricError, match='ties is "some"'):
+        tied.concordance_time_dependent(ties="some")
+    with pytest.raises(fairtte.MetricError, match=r"pred_survs\[0, \d+\] is"):
+        SurvivalEvaluator(c.survival[:, ::-1], c.times, c.time, c.event)
 
 
 def test_harrell_counts_pairs(cohort):

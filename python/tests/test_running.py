@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,13 @@ def test_the_number_of_threads_is_that_asked_for(monkeypatch):
     assert _fairtte.self_test(0.0) == 2
     with pytest.raises(fairtte.MetricError, match="threads is 0"):
         _fairtte.self_test(0.0, threads=0)
+
+
+def test_the_package_is_strictly_typed():
+    pytest.importorskip("mypy")
+    folder = Path(__file__).parents[1]
+    found = subprocess.run([sys.executable, "-m", "mypy", "fairtte"], capture_output=True, text=True, cwd=folder)
+    assert found.returncode == 0, found.stdout
 
 
 def test_stubs_are_those_of_the_module():

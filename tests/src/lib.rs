@@ -242,6 +242,15 @@ pub fn files(folder: &Path) -> Vec<String> {
     found
 }
 
+/// A uniform number in (0, 1) of a row and a stream (splitmix64).
+pub fn uniform(row: usize, stream: u64) -> f64 {
+    let mut state =
+        (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
+    state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (((state ^ (state >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+}
+
 /// A table in the generic layout with `n` small gray PNG pictures beside it; `cell(row, column)` may change any cell.
 ///
 /// # Panics

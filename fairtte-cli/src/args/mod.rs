@@ -1,5 +1,7 @@
 //! Arguments of every command.
 
+#[cfg(feature = "train")]
+mod bench;
 mod bias;
 mod card;
 mod classes;
@@ -9,6 +11,7 @@ mod explain;
 mod exports;
 mod external;
 mod features;
+mod masks;
 mod models;
 mod own_table;
 #[cfg(feature = "train")]
@@ -30,6 +33,8 @@ use serde::Serialize;
 
 use crate::exit;
 
+#[cfg(feature = "train")]
+pub use bench::Bench;
 #[cfg(feature = "train")]
 pub use explain::{Explain, ExplainBy, ExplainPart, Fill};
 #[cfg(feature = "train")]
@@ -53,6 +58,7 @@ pub use experiment::{BiasingExperiment, ExperimentCommand, ForestPreset, PowerEx
 pub use exports::Exports;
 pub use external::{CensoringOf, External};
 pub use features::{FeatureLayer, FeaturePart};
+pub use masks::{EvaluateMasks, HausdorffName, MaskMetricName, OwnMasks};
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -100,6 +106,8 @@ pub enum Command {
     Explain(Box<Explain>),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
+    /// Score predicted masks of images from their files, by group: overlap, distances, cup-to-disc ratio
+    EvaluateMasks(Box<EvaluateMasks>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
     /// Find out what a metric or an evaluation would have noticed: bias of known size, planted in a table or in predictions
@@ -120,6 +128,9 @@ pub enum Command {
     Test(Box<Test>),
     /// List what a run file can name
     List(List),
+    #[cfg(feature = "train")]
+    /// Measure how fast this machine trains and applies the networks, and how long a data set takes
+    Bench(Bench),
     #[cfg(feature = "train")]
     /// Inspect weights that other programs saved, and convert them for use in run files
     #[command(subcommand)]

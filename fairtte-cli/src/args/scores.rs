@@ -41,7 +41,7 @@ pub struct Scores {
 }
 
 /// `ATTRIBUTE=LEVEL`, split at the first `=`.
-fn reference(text: &str) -> Result<(String, String), String> {
+pub(super) fn reference(text: &str) -> Result<(String, String), String> {
     let (attribute, level) = text.split_once('=').ok_or("expected ATTRIBUTE=LEVEL, for example race=White")?;
     Ok((attribute.trim().to_owned(), level.trim().to_owned()))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::features::{NumericFeatures, read_numeric_features};
-use fairtte_data::predictions::{Rising, SampleTable, match_features, read_sample_table};
+use fairtte_data::predictions::{OutsideTable as _, Rising, SampleTable, match_features, read_sample_table};
 use fairtte_data::{AttributeConfig, Cohort};
 use fairtte_metrics::bias::{BiasSettings, bias_sources, principal_components_fitted, separability};
 use fairtte_metrics::{Groups, Outcomes};

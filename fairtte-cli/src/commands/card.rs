@@ -10,7 +10,7 @@ use fairtte_data::shift::ShiftRecord;
 use fairtte_data::split::SplitRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::Groups;
-use fairtte_metrics::evaluation::{GroupSummary, describe_groups};
+use fairtte_metrics::evaluation::{GroupSummary, describe_groups, describe_groups_of_cause};
 
 use self::external::read_external;
 use super::evaluate::{Published, flow_rows, with_intersections};
@@ -64,6 +64,7 @@ fn read_about(path: &Path) -> Result<About, CliError> {
 
 fn card(arguments: &Arguments, about: &About) -> Result<String, CliError> {
     let OpenRun { file: run, folder } = OpenRun::read(&arguments.run)?;
+    run.require_curves("card")?;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let groups = with_intersections(groups, &run)?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
@@ -104,7 +105,11 @@ fn described(cohort: &Cohort, groups: &[Groups], rows: &[usize]) -> Result<Vec<G
         Groups::new(groups.attribute(), groups.levels().to_vec(), membership)
     };
     let groups = groups.iter().map(restricted).collect::<Result<Vec<_>, _>>()?;
-    Ok(describe_groups(&cohort.subjects(rows), &cohort.outcomes(rows)?, &groups)?)
+    let subjects = cohort.subjects(rows);
+    if let Some(cause) = cohort.cause {
+        return Ok(describe_groups_of_cause(&subjects, (&cohort.competing_outcomes(rows, cause)?, cause), &groups)?);
+    }
+    Ok(describe_groups(&subjects, &cohort.outcomes(rows)?, &groups)?)
 }
 
 /// How the groups were made; those of no attribute of the run file are intersections.

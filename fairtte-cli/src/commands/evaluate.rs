@@ -3,6 +3,7 @@
 mod baseline;
 mod classes;
 mod external;
+pub(super) mod masks;
 mod models;
 mod outside;
 pub(super) mod own_table;
@@ -18,8 +19,10 @@ use fairtte_data::cohort::{Exclusions, FlowStep};
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
+use fairtte_records::Monitor;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::classes::SETTINGS_OF_CLASSES;
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::outside::{fact_of_cause, note_on_causes};
 use self::publish::{About, Target, publish};
@@ -75,6 +78,9 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
         Some(path) => {
             predicted::require_no_external(arguments, path)?;
             let mut open = OpenRun::read(path)?;
+            if open.file.is_of_class() {
+                return classes::run_of_arguments(arguments, &open, &outputs);
+            }
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
@@ -155,6 +161,9 @@ struct Asked<'a> {
 
 fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Asked<'_>) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
+    if run.is_of_class() {
+        return classes::evaluate_run(open, target, outputs);
+    }
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;
@@ -192,7 +201,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
             epoch: epoch.epoch,
             train_loss: epoch.train_loss,
             validation_nll: epoch.validation.nll,
-            validation_c_td: epoch.validation.c_td,
+            validation_c_td: epoch.validation.value(Monitor::CTd),
             best: Some(epoch.epoch) == chosen,
         })
         .collect();

@@ -40,6 +40,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
     let output = arguments.output.clone().unwrap_or_else(|| RunFolder::new(&arguments.run).explain());
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), arguments.device.as_deref())?;
     check_horizons(&[arguments.horizon], member.network()?.times())?;
+    member.require_one_kind("maps of a predicted risk are")?;
     let at = RiskAt { horizon: arguments.horizon, reading: member.run.evaluation.reading };
     let plan = Plan::new(arguments, &member)?;
     files::require_own(&output)?;

@@ -1,5 +1,7 @@
 //! One file per command.
 
+#[cfg(feature = "train")]
+mod bench;
 mod bias;
 mod card;
 mod cohort;
@@ -33,6 +35,8 @@ mod weights;
 
 use serde::Serialize;
 
+pub(crate) use self::evaluate::SETTINGS_OF_CLASSES;
+
 use crate::CliError;
 use crate::args::{CohortCommand, Command, Common};
 use crate::run_file::RunFile;
@@ -55,6 +59,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         #[cfg(feature = "train")]
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::EvaluateMasks(arguments) => evaluate::masks::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
         Command::Experiment(command) => experiment::run(&command),
         Command::Card(arguments) => card::run(&arguments),
@@ -65,6 +70,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Select(arguments) => select::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Bench(arguments) => bench::run(&arguments),
         #[cfg(feature = "train")]
         Command::Weights(command) => weights::run(&command),
         #[cfg(feature = "schema")]

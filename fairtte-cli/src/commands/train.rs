@@ -16,11 +16,11 @@ use fairtte_data::loader::Intensity;
 use fairtte_fairness::strategies::{CellCounts, Strategy, TrainingCells};
 use fairtte_fairness::{
     EpochReport, FairnessError, FittedModel, LearnerSpec, NetworkSpec, Observer, Outputs, Pretrained, PretrainedConfig,
-    Scoring, StepsFile, TensorBoard, TrainedRun, Trainer, TrainingData,
+    Scoring, StepsFile, TensorBoard, TrainedRun, Trainer, TrainingData, targets_of,
 };
-use fairtte_metrics::{Outcomes, SampleId};
+use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
-use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
+use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid, SurvivalHead};
 use serde::Serialize;
 
 use self::estimator::fit_estimator;
@@ -134,10 +134,10 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         print_summary(run, &prepared);
     }
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);
-    let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
+    let (train, validation) = (split.rows(Part::Train), prepared.validation());
     // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes_of_event(train)?;
-    let cut_points = time_grid(&open, &outcomes)?;
+    let cut_points = if run.is_of_class() { CutPoints::of_class() } else { time_grid(&open, &outcomes)? };
     if let Some(estimator) = &run.estimator {
         let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
         fit_estimator(&open, &prepared, estimator, &cut_points, grid)?;
@@ -148,12 +148,19 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let groups = prepared.membership();
     let (loader, intensity) = prepared.loader(run, groups.clone())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
-    let head = run.head.build()?;
+    let causes = cohort.causes();
+    let head = run.head.build_for(causes.len())?;
+    let targets = targets_of("training", cohort, train, &cut_points)?;
     let spec = LearnerSpec {
         network: NetworkSpec {
             encoder: run.model.clone(),
             channels: n_channels(run, &prepared.inputs),
-            classifier: ClassifierConfig::for_head(head.as_ref(), &cut_points, &outcomes, run.model.hidden)?,
+            classifier: ClassifierConfig::for_head_and_targets(
+                head.as_ref(),
+                &cut_points,
+                (&outcomes, &targets),
+                run.model.hidden,
+            )?,
         },
         optimiser: run.optimiser,
         seed: run.training_seed(),
@@ -165,21 +172,15 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
     run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
     if strategy.needs_group_to_predict() {
-        let rows = predicted_rows(&prepared);
-        let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();
-        let (name, attribute, n) = (strategy.name(), &cells.attribute, rows.len());
-        say(format!(
-            "note: {name} predicts by \"{attribute}\", which is missing in {n_without} of {n} samples to predict"
-        ));
+        say_who_has_no_group(&predicted_rows(&prepared), &groups, strategy.name(), &cells.attribute);
     }
-    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
-        .with_early(head.as_ref(), &outcomes);
+    let grid = grid_of(run, &cut_points, head.as_ref(), &outcomes)?;
     let scoring = scoring_of(run, &prepared, grid, &cut_points)?;
     let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
         loader: &loader,
         train,
-        validation,
+        validation: &validation,
         levels: &cells.levels,
         kept_for: &kept_for,
         outputs: Outputs { head: head.as_ref(), cut_points: &cut_points },
@@ -203,6 +204,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         grid: scoring.grid().clone(),
         classifier: spec.network.classifier.clone(),
         cells: CellCounts::from(&cells),
+        causes,
     };
     predict_all(
         &open,
@@ -215,6 +217,28 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     // Step 10: from the saved files.
     score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// Says how many of the samples that are to be predicted have no group for a strategy that predicts by it.
+fn say_who_has_no_group(rows: &[usize], groups: &[Option<GroupId>], strategy: &str, attribute: &str) {
+    let (n, n_without) = (rows.len(), rows.iter().filter(|row| groups[**row].is_none()).count());
+    say(format!(
+        "note: {strategy} predicts by \"{attribute}\", which is missing in {n_without} of {n} samples to predict"
+    ));
+}
+
+/// The times at which the model predicts; of a class those of its one interval.
+fn grid_of(
+    run: &RunFile,
+    cut_points: &CutPoints,
+    head: &dyn SurvivalHead,
+    outcomes: &Outcomes,
+) -> Result<PredictionGrid, CliError> {
+    if run.is_of_class() {
+        return Ok(PredictionGrid::at_cut_points(cut_points));
+    }
+    let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
+    Ok(grid.with_early(head, outcomes))
 }
 
 /// The cut points of the training part, with their record in the run folder.
@@ -232,15 +256,16 @@ fn time_grid(open: &OpenRun, outcomes: &Outcomes) -> Result<CutPoints, CliError>
     Ok(cut_points)
 }
 
-/// How curves of the validation part are scored: with the weights for censoring of the evaluation, from the unchanged outcomes
-/// of the data.
+/// How the validation part is scored: curves with the weights for censoring of the evaluation, from the unchanged outcomes of
+/// the data. A class has none.
 fn scoring_of(
     run: &RunFile,
     prepared: &Prepared,
     grid: PredictionGrid,
     cut_points: &CutPoints,
 ) -> Result<Scoring, CliError> {
-    let train = prepared.cohort.outcomes(prepared.split.rows(Part::Train))?;
+    let cohort = if run.is_of_class() { prepared.training_cohort() } else { &prepared.cohort };
+    let train = cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
     Ok(Scoring::new(grid, cut_points, &run.evaluation, &train)?)
 }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use fairtte_fairness::strategies::StepReport;
-use fairtte_fairness::{EpochReport, Observer};
+use fairtte_fairness::{EpochReport, Monitor, Observer};
 use indicatif::ProgressBar;
 
 use super::{bar, say};
@@ -65,10 +65,12 @@ impl Observer for Training {
 
     fn epoch_done(&mut self, report: &EpochReport) {
         let EpochReport { epoch, train_loss, validation, best, .. } = report;
-        let c_td = validation.c_td.map_or_else(|| "undefined".to_owned(), |c| format!("{c:.3}"));
+        let (loss, ranking, label) =
+            if validation.is_of_class() { ("bce", Monitor::Auc, "AUC") } else { ("nll", Monitor::CTd, "C^td") };
+        let ranked = validation.value(ranking).map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}"));
         let mark = if *best { "  best" } else { "" };
         self.line(&format!(
-            "epoch {epoch:>3} of {}: loss {train_loss:.4}, validation nll {:.4}, C^td {c_td}, {:.1} s{mark}",
+            "epoch {epoch:>3} of {}: loss {train_loss:.4}, validation {loss} {:.4}, {label} {ranked}, {:.1} s{mark}",
             self.epochs, validation.nll, report.seconds
         ));
         // Those of the other epochs are similar; all are in `steps.jsonl`.

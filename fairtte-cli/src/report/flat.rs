@@ -11,6 +11,7 @@ use fairtte_metrics::evaluation::{
 };
 
 use super::Page;
+use super::rows::is_of_masks;
 use crate::baseline::is_shown;
 
 /// One number with its place in the report.
@@ -230,7 +231,8 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
         let few = attribute.few_events.contains(&group.level);
         let found = row("group", &group.level, &group.estimate);
         if few && found.reason.is_empty() {
-            FlatRow { reason: "few events: in no comparison".to_owned(), ..found }
+            let few = if is_of_masks(metric) { "few values" } else { "few events" };
+            FlatRow { reason: format!("{few}: in no comparison"), ..found }
         } else {
             found
         }

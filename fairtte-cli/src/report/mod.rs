@@ -18,6 +18,7 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+mod masks;
 pub(crate) mod method_tests;
 mod metric_sections;
 mod metric_table;
@@ -54,6 +55,7 @@ pub(crate) use external::{
 };
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::{list, number, p_relation, short, wrap};
+pub(crate) use masks::{MaskPage, SampleRow, render_mask_page, render_mask_table, tables_of_masks, write_masks};
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};
 pub(crate) use sensitivity::render_sensitivity;

@@ -1,7 +1,7 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
 use fairtte_metrics::evaluation::{
-    AttributeReport, CLASS_METRICS, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MetricReport,
+    AttributeReport, CLASS_METRICS, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MaskMetric, MetricReport,
 };
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
@@ -36,7 +36,11 @@ impl<'a> Row<'a> {
 /// The groups of `attribute`, then the differences between them. Groups with too few events to be compared are marked.
 pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a AttributeReport) -> Vec<Row<'a>> {
     let name = |level: &String| {
-        let few = if is_of_class(metric) { "few of a class" } else { "few events" };
+        let few = match () {
+            () if is_of_class(metric) => "few of a class",
+            () if is_of_masks(metric) => "few values",
+            () => "few events",
+        };
         if attribute.few_events.contains(level) { format!("{level} ({few})") } else { level.clone() }
     };
     let groups = attribute.groups.iter();
@@ -52,7 +56,12 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
     let mut summaries = vec![(gap, &attribute.gap, by_chance(attribute))];
     if let Some(all) = &attribute.with_all_groups {
         summaries.push((
-            if is_of_class(metric) { "gap with the small groups too" } else { "gap with few events too" }.to_owned(),
+            if is_of_class(metric) || is_of_masks(metric) {
+                "gap with the small groups too"
+            } else {
+                "gap with few events too"
+            }
+            .to_owned(),
             &all.gap,
             None,
         ));
@@ -63,8 +72,9 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
     if !metric.no_best {
         summaries.push((worst, &attribute.worst, None));
     }
-    // A metric that is best at a target, or nowhere, has no equity scaling.
-    if metric.target.is_none() && !metric.no_best {
+    // A metric that is best at a target, or nowhere, has no equity scaling, and neither has a distance of masks.
+    let is_distance = MaskMetric::ALL.iter().any(|of| of.is_distance() && of.is_of(&metric.name));
+    if metric.target.is_none() && !metric.no_best && !is_distance {
         summaries.push(("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling, None));
     }
     let summary = |(name, estimate, note)| Row { is_group: false, note, ..Row::of_samples(name, estimate) };
@@ -148,17 +158,30 @@ pub(super) fn direction(metric: &MetricReport) -> String {
 
 /// What an event is called.
 pub(super) fn event(report: &EvaluationReport) -> &'static str {
-    if report.class.is_some() { "positive sample" } else { "event" }
+    match (&report.class, &report.masks) {
+        (Some(_), _) => "positive sample",
+        (_, Some(_)) => "sample with a value",
+        _ => "event",
+    }
 }
 
 /// The title of a column with numbers of events.
 pub(super) fn events_column(report: &EvaluationReport) -> &'static str {
-    if report.class.is_some() { "positive" } else { "events" }
+    match (&report.class, &report.masks) {
+        (Some(_), _) => "positive",
+        (_, Some(_)) => "with value",
+        _ => "events",
+    }
 }
 
 /// Whether the metric is about the probability of a class.
 pub(super) fn is_of_class(metric: &MetricReport) -> bool {
     metric.horizon.is_none() && CLASS_METRICS.iter().any(|of| of.name == metric.name)
+}
+
+/// Whether the metric is about masks.
+pub(super) fn is_of_masks(metric: &MetricReport) -> bool {
+    MaskMetric::is_named(&metric.name)
 }
 
 /// The events of all samples in words: `61 events`, or `61 events of cause 1, 30 of other causes`.
@@ -173,7 +196,10 @@ pub(super) fn events(report: &EvaluationReport) -> String {
 /// Whether the metric is an average over the evaluation times.
 pub(super) fn uses_window(metric: &MetricReport) -> bool {
     let without = ["c_td", "c-td", "cause-c-td", "d-calibration", "calibration-alpha", "rcll", "snl"];
-    metric.horizon.is_none() && !is_of_class(metric) && !without.iter().any(|name| metric.name.starts_with(name))
+    metric.horizon.is_none()
+        && !is_of_class(metric)
+        && !is_of_masks(metric)
+        && !without.iter().any(|name| metric.name.starts_with(name))
 }
 
 /// Whether random guessing has the value 0.5.
@@ -220,7 +246,7 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
 
 /// The metric before `metric` with identical numbers, if any, so that one of the two is enough.
 pub(super) fn same_as<'a>(report: &'a EvaluationReport, metric: &MetricReport) -> Option<&'a MetricReport> {
-    if report.class.is_some() {
+    if report.class.is_some() || report.masks.is_some() {
         return None;
     }
     let before = report.metrics.iter().take_while(|other| other.name != metric.name);

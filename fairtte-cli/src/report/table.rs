@@ -63,8 +63,11 @@ impl Table<'_> {
     fn header(&mut self) {
         let report = self.report;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        self.line(&format!("{samples} of {subjects}, {}", rows::events(report)));
-        if report.class.is_some() {
+        match &report.masks {
+            Some(_) => self.line(&format!("{samples} of {subjects}")),
+            None => self.line(&format!("{samples} of {subjects}, {}", rows::events(report))),
+        }
+        if report.class.is_some() || report.masks.is_some() {
             self.fact("intervals", &rows::bootstrap(&report.settings));
             return;
         }
@@ -87,9 +90,9 @@ impl Table<'_> {
         let times = if rows::uses_window(metric) { format!(", {}", rows::window(report, "")) } else { String::new() };
         let direction = rows::direction(metric);
         self.text.push('\n');
-        let read = match report.class {
-            Some(_) => String::new(),
-            None => format!(" (curves read {}{times})", report.reading),
+        let read = match (&report.class, &report.masks) {
+            (Some(_), _) | (_, Some(_)) => String::new(),
+            _ => format!(" (curves read {}{times})", report.reading),
         };
         self.wrapped("", &format!("{}: {direction}{read}", metric.label));
         if let Some(other) = rows::same_as(report, metric) {

@@ -9,10 +9,12 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 12] = [
+const PARTS: [(&str, &str); 14] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
     ("warnings.html", include_str!("warnings.html")),
+    ("statements.html", include_str!("statements.html")),
+    ("forests.html", include_str!("forests.html")),
     ("panels.html", include_str!("panels.html")),
     ("differences.html", include_str!("differences.html")),
     ("bias-figures.html", include_str!("bias/figures.html")),
@@ -35,6 +37,8 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("head", head);
     environment.add_filter("origin", origin);
     environment.add_filter("warnings", warnings);
+    environment.add_filter("statements", statements);
+    environment.add_filter("forests", forests);
     environment.add_filter("panels", panels);
     environment.add_filter("differences", differences);
     environment.add_filter("bias_figures", |state: &State<'_, '_>, section| part(state, "bias-figures.html", section));
@@ -69,6 +73,16 @@ fn origin(state: &State<'_, '_>, facts: Value, most_open: usize) -> Result<Value
 /// What must be read before the numbers.
 fn warnings(state: &State<'_, '_>, warnings: Value) -> Result<Value, minijinja::Error> {
     part(state, "warnings.html", minijinja::context! { warnings })
+}
+
+/// What the numbers say, by topic, with the notes after it.
+fn statements(state: &State<'_, '_>, statements: Value, notes: Value) -> Result<Value, minijinja::Error> {
+    part(state, "statements.html", minijinja::context! { statements, notes })
+}
+
+/// The forest of every metric that has one, with its gaps.
+fn forests(state: &State<'_, '_>, metrics: Value) -> Result<Value, minijinja::Error> {
+    part(state, "forests.html", minijinja::context! { metrics })
 }
 
 /// The figures of every attribute with the caption above them, or beside an odd number of large ones.

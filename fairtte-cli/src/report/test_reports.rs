@@ -203,6 +203,7 @@ pub(crate) fn report() -> EvaluationReport {
     ];
     EvaluationReport {
         class: None,
+        masks: None,
         over_time: vec![over_time()],
         risk_tertiles: vec![RiskTertiles { attribute: None, level: None, tertiles: thirds() }],
         decisions: None,

@@ -80,7 +80,11 @@ pub(super) fn largest_difference(metric: &MetricReport, report: &EvaluationRepor
     let Some(largest) = tested.first() else {
         return format!(
             "Whether groups differ in {label} cannot be said: no two groups have enough {} and an interval.",
-            if report.class.is_some() { "samples of both classes" } else { "events" }
+            match (&report.class, &report.masks) {
+                (Some(_), _) => "samples of both classes",
+                (_, Some(_)) => "samples with a value",
+                _ => "events",
+            }
         );
     };
     let mut differing = tested.iter().filter(|tested| tested.p < error);

@@ -66,6 +66,9 @@ fn overall(report: &EvaluationReport) -> String {
     if report.class.is_some() {
         return of_class(report);
     }
+    if report.masks.is_some() {
+        return of_masks(report);
+    }
     let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
     let mut sentences = vec![match report.cause {
         None => format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event")),
@@ -107,6 +110,16 @@ fn of_class(report: &EvaluationReport) -> String {
         ));
     }
     sentences.join(" ")
+}
+
+/// The mean of the main metric, and how many samples it is about.
+fn of_masks(report: &EvaluationReport) -> String {
+    let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+    let main = report.metrics.first().map(|metric| match metric.overall.value {
+        None => undefined(metric),
+        Some(_) => format!("{} is {}.", metric.label, with_interval(&metric.overall, report)),
+    });
+    std::iter::once(format!("{samples} of {subjects}.")).chain(main).collect::<Vec<_>>().join(" ")
 }
 
 /// What a sample with few events can show; `source` is that of the rule of thumb.
@@ -265,6 +278,7 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
 fn few_events(report: &EvaluationReport) -> Option<Statement> {
     let main = report.metrics.first()?;
     let (n_of, what): (fn(&Estimate) -> usize, &str) = match report.class {
+        None if report.masks.is_some() => (|of| of.n_events, "samples with a value"),
         None => (|of| of.n_events, "events"),
         Some(_) => (|of| of.n_events.min(of.n - of.n_events), "samples of one of the classes"),
     };

@@ -18,6 +18,7 @@ impl RunFile {
         self.check_inputs()?;
         self.evaluation.validate()?;
         self.check_outcome()?;
+        self.check_task()?;
         if let DataConfig::Simulated(config) = &self.data {
             config.validate()?;
         }
@@ -62,10 +63,7 @@ impl RunFile {
                 let message = format!("{} models one kind of event, expected {}", other.name(), of_causes());
                 return refused("outcome", message);
             }
-            None => {
-                let message = format!("networks are trained for one kind of event, expected {}", of_causes());
-                return refused("outcome", message);
-            }
+            None => {}
         }
         if self.shift.is_some() {
             return refused("shift", "it changes events of one kind, expected no [outcome]".to_owned());

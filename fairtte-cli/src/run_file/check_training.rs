@@ -1,10 +1,12 @@
 //! What can be refused of the training before any file is read.
 
+use fairtte_classical::Estimator;
 use fairtte_fairness::strategies::ExpectedBatch;
-use fairtte_fairness::{Monitor, PretrainedConfig};
-use fairtte_survival::{CutPoints, PredictionGrid};
+use fairtte_fairness::{Monitor, PretrainedConfig, StrategyConfig};
+use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead};
 
 use super::RunFile;
+use super::training::TimeConfig;
 use crate::error::InTable as _;
 use crate::{CliError, device};
 
@@ -25,7 +27,9 @@ impl RunFile {
         self.model.validate().in_table("model")?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate).in_table("pretrained")?;
         let head = self.head.build().in_table(&self.head_table())?;
+        self.check_causes()?;
         head.check_hidden(self.model.hidden).in_table("model")?;
+        self.check_head_and_monitor(head.as_ref())?;
         self.strategy.validate().in_table(&self.strategy_table())?;
         let batch = ExpectedBatch::of_any_data(self.training.batch_size, head.as_ref());
         self.strategy.check_batches(&batch).in_table(&self.strategy_table())?;
@@ -33,9 +37,59 @@ impl RunFile {
         self.check_needs_groups()
     }
 
+    /// Refuses a head or a strategy of one kind of event where `[outcome]` names several causes.
+    fn check_causes(&self) -> Result<(), CliError> {
+        let Some(outcome) = &self.outcome else { return Ok(()) };
+        let refused = |key: &str, message: String| Err(CliError::setting(key, message, None));
+        let n_causes = 1 + outcome.competing.len();
+        if let Err(error @ SurvivalError::OneKind { .. }) = self.head.build_for(n_causes) {
+            let estimators: Vec<String> = Estimator::of_causes().map(|name| format!("[estimator.{name}]")).collect();
+            return refused("outcome", format!("{error}, or {}", estimators.join(" or ")));
+        }
+        if !self.strategy.models_causes() {
+            let (name, known) = (self.strategy.name(), StrategyConfig::of_causes().join(", "));
+            let message = format!(
+                "{name} would take events of other causes for censorings, expected one of {known}, or no [outcome]"
+            );
+            return refused("strategy", message);
+        }
+        Ok(())
+    }
+
     /// Where the settings of the strategy are in a run file.
     pub(crate) fn strategy_table(&self) -> String {
         format!("strategy.{}", self.strategy.name())
+    }
+
+    /// Head and monitor are those of the task.
+    fn check_head_and_monitor(&self, head: &dyn SurvivalHead) -> Result<(), CliError> {
+        let of_class = self.is_of_class();
+        if head.predicts_class() != of_class {
+            let message = if of_class {
+                format!(
+                    "{} predicts survival curves, expected [head.binary] with [task] kind = \"binary\"",
+                    head.name()
+                )
+            } else {
+                format!("{} predicts a class, expected [task] kind = \"binary\" with it", head.name())
+            };
+            return Err(CliError::setting("head", message, None));
+        }
+        if self.training.monitor.is_of_class() != of_class {
+            let known: Vec<&str> = Monitor::of_task(of_class).map(Monitor::name).collect();
+            let what = if of_class { "a class" } else { "survival curves" };
+            let message = format!(
+                "{} is no metric of {what}, expected one of {}",
+                self.training.monitor.name(),
+                known.join(", ")
+            );
+            return Err(CliError::setting("training.monitor", message, None));
+        }
+        if of_class && self.time != TimeConfig::default() {
+            let message = "it has no effect on a class, which has no time grid".to_owned();
+            return Err(CliError::setting("time", message, None));
+        }
+        Ok(())
     }
 
     fn head_table(&self) -> String {
@@ -48,8 +102,9 @@ impl RunFile {
             let message = "it works on groups, but the run file has no [[attribute]]".to_owned();
             return Err(CliError::setting("strategy", message, None));
         }
-        if known.is_empty() && self.training.monitor == Monitor::WorstGroupCTd {
-            let message = "worst-group-c-td needs groups, but the run file has no [[attribute]]".to_owned();
+        if known.is_empty() && self.training.monitor.is_worst_group() {
+            let message =
+                format!("{} needs groups, but the run file has no [[attribute]]", self.training.monitor.name());
             return Err(CliError::setting("training.monitor", message, None));
         }
         Ok(())

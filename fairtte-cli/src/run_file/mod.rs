@@ -4,6 +4,7 @@
 mod check;
 #[cfg(feature = "train")]
 mod check_training;
+mod task;
 pub(crate) mod training;
 mod written;
 
@@ -17,6 +18,7 @@ use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, Sp
 use fairtte_metrics::EvaluationSettings;
 use serde::{Deserialize, Serialize};
 
+pub use self::task::TaskConfig;
 use self::training::{
     EncoderConfig, HeadConfig, OptimiserConfig, PretrainedConfig, StrategyConfig, TimeConfig, TrainingConfig,
     path_of_weights, reads_groups,
@@ -52,6 +54,9 @@ pub struct RunFile {
     /// Threads; 0 = one per core.
     #[serde(default)]
     pub threads: usize,
+    /// What is predicted: times to an event, or a class.
+    #[serde(default, skip_serializing_if = "TaskConfig::is_default")]
+    pub task: TaskConfig,
     /// The data set.
     pub data: DataConfig,
     /// Which numbers in the column of events are what, where events have several causes. Default: 0 and 1, one kind of event.
@@ -216,6 +221,7 @@ impl RunFile {
         merged.check_estimator()?;
         merged.name_after_file();
         merged.choose_by_data();
+        merged.choose_by_task();
         let mut run: Self = merged.into_config()?;
         if run.attribute.is_empty() {
             run.attribute = run.data.default_attributes();
@@ -263,7 +269,9 @@ impl RunFile {
     /// Whether the training reads no groups, so that it is the same for every attribute and serves all of them.
     pub(crate) fn serves_all_attributes(&self) -> bool {
         let monitor = self.written().word("training.monitor");
-        self.groups.train.is_empty() && !self.strategy_reads_groups() && monitor != "worst-group-c-td"
+        self.groups.train.is_empty()
+            && !self.strategy_reads_groups()
+            && !["worst-group-c-td", "worst-group-auc"].contains(&monitor.as_str())
     }
 
     /// Whether epochs are kept by rules that name this attribute, `gap-c-td@sex`: if one training serves several.

@@ -69,6 +69,11 @@ impl RunFolder {
         self.path.join("exclusions.csv")
     }
 
+    /// Samples that are censored by the horizon of a class.
+    pub(crate) fn without_class(&self) -> PathBuf {
+        self.path.join("without-class.csv")
+    }
+
     pub(crate) fn split(&self) -> PathBuf {
         self.path.join("split.csv")
     }
@@ -110,6 +115,11 @@ impl RunFolder {
 
     pub(crate) fn predictions(&self) -> PathBuf {
         self.path.join("predictions.parquet")
+    }
+
+    /// Curves of another cause than the predicted one, with the weights of [`predictions`](Self::predictions).
+    pub(crate) fn predictions_of_cause(&self, cause: u32) -> PathBuf {
+        self.path.join(format!("{OF_CAUSE}{cause}{PARQUET}"))
     }
 
     /// Curves with the weights of an epoch that selection rules chose, counted from 1, if it is not that of
@@ -213,7 +223,7 @@ impl RunFolder {
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_result = [OF_EPOCH, FEATURES, "bias"].iter().any(|begin| name.starts_with(begin));
+            let is_result = [OF_EPOCH, OF_CAUSE, FEATURES, "bias"].iter().any(|begin| name.starts_with(begin));
             if is_result && entry.path().is_file() {
                 remove_file(&entry.path())?;
             }
@@ -264,6 +274,7 @@ pub(crate) struct InputRecord {
 
 /// Beginning and end of the names of files with curves of single epochs.
 const OF_EPOCH: &str = "predictions-epoch-";
+const OF_CAUSE: &str = "predictions-of-cause-";
 const PARQUET: &str = ".parquet";
 /// Beginning of the names of files with features of the network.
 const FEATURES: &str = "features-";

@@ -165,7 +165,7 @@ pub(crate) fn essence(run: &RunFile) -> Result<Table, CliError> {
         output: PathBuf::new(),
         cache: None,
         threads: 0,
-        training: TrainingConfig { checkpoint_minutes: 0.0, ..run.training },
+        training: TrainingConfig { checkpoint_minutes: 0.0, prefetch: None, ..run.training },
         // The same weights may be at another path: their hash is compared.
         pretrained: run.pretrained.clone().map(|config| PretrainedConfig { path: PathBuf::new(), ..config }),
         ..run.clone()
@@ -236,6 +236,7 @@ mod tests {
             "cache=elsewhere",
             "threads=1",
             "training.checkpoint-minutes=1",
+            "training.prefetch=3",
             "evaluation.replicates=7",
             "evaluation.level=0.9",
             "evaluation.seed=3",

@@ -278,6 +278,7 @@ mod tests {
             shape: shape.to_vec(),
             time: vec![1.0],
             event: vec![true],
+            competing: vec![0],
             groups: vec![None],
         }
     }

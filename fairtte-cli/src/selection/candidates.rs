@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::Rising;
-use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
+use fairtte_data::cohort::Classes;
+use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::evaluation::SampledMetrics;
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
+use super::choose::{METRICS_OF_CLASSES, metrics};
+use super::scored_part::{OfClass, ScoredPart};
 use super::trainings::{Training, trainings};
 use super::verdict::Network;
 use crate::CliError;
 use crate::pooled::{FoldRows, common_times, fold_of_rows, pooled};
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
-use crate::scored::Scored;
+use crate::scored::{Scored, chosen_metrics, read_curves};
 
 /// Weights that a run kept, by their predictions.
 #[derive(Clone, Debug)]
@@ -57,12 +59,19 @@ struct Common {
     groups: Vec<Groups>,
     /// One per fold; one without folds.
     splits: Vec<Split>,
+    /// Where a class is predicted.
+    classes: Option<Classes>,
 }
 
 impl Candidates {
     /// Attributes of the runs.
     pub(crate) fn attributes(&self) -> Vec<&str> {
         self.common.groups.iter().map(Groups::attribute).collect()
+    }
+
+    /// Metrics for which a choice is made: stable name and short name.
+    pub(super) fn metrics(&self) -> &'static [(&'static str, &'static str)] {
+        if self.common.classes.is_some() { &METRICS_OF_CLASSES } else { metrics(self.common.cohort.cause) }
     }
 
     /// Folds of the cross-validation; 1 without.
@@ -85,7 +94,7 @@ impl Candidates {
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
-        let settings = of_choice(settings);
+        let settings = self.common.of_choice(settings);
         self.common.scored(&candidate.paths, Part::Validation, &settings)?.evaluate(&settings)
     }
 
@@ -96,22 +105,41 @@ impl Candidates {
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
-        let quick = of_choice(settings).values_only();
-        let scored = self.common.scored(&candidate.paths, Part::Validation, &quick)?;
+        let quick = self.common.of_choice(settings).values_only();
+        let scored = self.common.curves(&candidate.paths, Part::Validation, &quick)?;
         let rows = match &self.common.splits[..] {
             [split] => split.rows(Part::Train),
             _ => &scored.rows,
         };
-        let train = self.common.cohort.outcomes(rows)?;
+        let train = rows.to_vec();
         scored.with_one_curve(&train)?.evaluate(&quick)
     }
 }
 
 impl Common {
+    /// The evaluation that a choice needs: its metrics only, and all groups, also those of few events, because the gap of every
+    /// candidate must be that of the same groups; that they are few is said with the choice. No rule of choice reads the gap by
+    /// chance.
+    fn of_choice(&self, settings: &EvaluationSettings) -> EvaluationSettings {
+        let metrics = chosen_metrics(self.cohort.cause);
+        EvaluationSettings { metrics, min_events: 0, ..settings.metrics_only() }
+    }
+
+    /// What was predicted of a part.
+    fn scored(&self, paths: &[PathBuf], part: Part, settings: &EvaluationSettings) -> Result<ScoredPart, CliError> {
+        match &self.classes {
+            None => Ok(ScoredPart::Curves(Box::new(self.curves(paths, part, settings)?))),
+            Some(classes) => {
+                let data = (&self.cohort, &self.groups[..], classes);
+                Ok(ScoredPart::Class(OfClass::read(data, &self.splits, paths, part)?))
+            }
+        }
+    }
+
     /// The curves of a part. With folds every sample has the curve of the fold in whose part it is, and the censoring curve is
     /// that of these samples.
-    fn scored(&self, paths: &[PathBuf], part: Part, settings: &EvaluationSettings) -> Result<Scored, CliError> {
-        let read = |path: &PathBuf| Ok(read_predictions(path, Rising::Refuse)?);
+    fn curves(&self, paths: &[PathBuf], part: Part, settings: &EvaluationSettings) -> Result<Scored, CliError> {
+        let read = |path: &PathBuf| read_curves(path, &self.cohort);
         if let ([path], [split]) = (paths, &self.splits[..]) {
             return Scored::new(read(path)?, &self.cohort, &self.groups, Some(split), part);
         }
@@ -125,14 +153,6 @@ impl Common {
         let fitted_on = rows.clone();
         Scored::of_rows(table, &self.cohort, &self.groups, rows, &fitted_on)
     }
-}
-
-/// The evaluation that a choice needs: its metrics only, and all groups, also those of few events, because the gap of every
-/// candidate must be that of the same groups; that they are few is said with the choice. No rule of choice reads the gap by
-/// chance.
-fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
-    let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
-    EvaluationSettings { metrics, min_events: 0, ..settings.metrics_only() }
 }
 
 /// Finished trainings on the same samples with the same split, or with the same folds.
@@ -183,6 +203,9 @@ impl Runs {
             if run.shift != of_first.1.shift {
                 return differs("[shift]");
             }
+            if run.task != of_first.1.task {
+                return differs("[task]");
+            }
             if run.evaluation != of_first.1.evaluation {
                 return differs("[evaluation]");
             }
@@ -198,7 +221,8 @@ impl Runs {
             let help = "write [split] validation = 1 / folds, test = 1 / folds and train = the rest";
             return Err(CliError::setting("split.validation", message, Some(help)));
         }
-        Ok(Self { root: root.to_owned(), trainings, common: Common { cohort, groups, splits } })
+        let classes = of_first.1.classes(&cohort)?;
+        Ok(Self { root: root.to_owned(), trainings, common: Common { cohort, groups, splits, classes } })
     }
 
     /// How the runs themselves were evaluated.
@@ -212,7 +236,7 @@ impl Runs {
     /// The errors of reading and evaluating.
     pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
         let Self { root, trainings, common } = self;
-        let quick = of_choice(settings).values_only();
+        let quick = common.of_choice(settings).values_only();
         let mut all = Vec::new();
         for training in &trainings {
             let scored = training.kept(&root)?.into_par_iter().map(|kept| {

@@ -21,7 +21,23 @@ use crate::plural::counted;
 use crate::progress::say;
 
 /// Metrics for which a choice is made: stable name and short name.
-pub(super) const METRICS: [(&str, &str); 3] = [("c_td_antolini_strict", "C^td"), ("auc_td", "AUC^td"), ("ibs", "IBS")];
+const METRICS: [(&str, &str); 3] = [("c_td_antolini_strict", "C^td"), ("auc_td", "AUC^td"), ("ibs", "IBS")];
+/// The same of one of several causes.
+const METRICS_OF_CAUSE: [(&str, &str); 3] =
+    [("cause-c-td", "C^td of the cause"), ("cause-auc-td", "AUC^td of the cause"), ("cause-ibs", "IBS of the cause")];
+
+/// The metrics for which a choice is made, of one kind of event or of a cause.
+pub(super) fn metrics(cause: Option<u32>) -> &'static [(&'static str, &'static str)] {
+    if cause.is_some() { &METRICS_OF_CAUSE } else { &METRICS }
+}
+
+/// Whether lower values of a metric are better.
+fn is_brier(metric: &str) -> bool {
+    matches!(metric, "ibs" | "cause-ibs")
+}
+
+/// The same of a class.
+pub(super) const METRICS_OF_CLASSES: [(&str, &str); 1] = [("auc", "AUC")];
 
 /// Number of events below which a group is too small for a comparison.
 const FEW_EVENTS: usize = 10;
@@ -64,14 +80,15 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
     let mut bases = BTreeMap::new();
     for network in networks {
         for attribute in known.iter().copied().filter(is_asked) {
-            for metric in METRICS {
+            for metric in candidates.metrics().iter().copied() {
                 plans.push(Plan::new(candidates, asked, network, attribute, metric, &mut bases)?);
             }
         }
     }
     let needed: BTreeSet<usize> = plans.iter().flat_map(|plan| plan.rows.iter().flat_map(Row::needed)).collect();
     say(format!("sets of weights to evaluate in the test part: {}", needed.len()));
-    let sample = |k: usize| Ok((k, only_chosen_by(candidates.test(&candidates.all[k], asked.settings)?)));
+    let sample =
+        |k: usize| Ok((k, only_chosen_by(candidates.test(&candidates.all[k], asked.settings)?, candidates.metrics())));
     let samples = needed.into_iter().map(sample).collect::<Result<BTreeMap<_, _>, CliError>>()?;
     let n_seeds = plans.iter().map(|plan| plan.n_seeds).max().unwrap_or(0);
     let worth =
@@ -89,15 +106,15 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         n_folds: candidates.n_folds(),
         n_test,
         n_test_events,
-        ranks: rank_comparisons(&blocks, asked.base, 1.0 - asked.settings.level)?,
+        ranks: rank_comparisons(&blocks, candidates.metrics(), asked.base, 1.0 - asked.settings.level)?,
         blocks,
         not_trained: Vec::new(),
     })
 }
 
 /// Keeps only the metrics used for choices, since replicates of others are not needed.
-fn only_chosen_by(mut sample: SampledMetrics) -> SampledMetrics {
-    sample.metrics.retain(|metric| METRICS.iter().any(|(name, _)| *name == metric.name));
+fn only_chosen_by(mut sample: SampledMetrics, chosen: &[(&str, &str)]) -> SampledMetrics {
+    sample.metrics.retain(|metric| chosen.iter().any(|(name, _)| *name == metric.name));
     sample
 }
 
@@ -166,7 +183,7 @@ fn no_skill(
     metric: &str,
     settings: &EvaluationSettings,
 ) -> Result<Option<f64>, CliError> {
-    if metric != "ibs" {
+    if !is_brier(metric) {
         return Ok(Some(0.5));
     }
     let report = candidates.without_skill(at_times_of, settings)?;
@@ -184,7 +201,11 @@ fn warn_of_no_skill(
     let report = base.metric(metric)?;
     let (lower, upper, no_skill) = (report.overall.lower?, report.overall.upper?, no_skill?);
     let shows_skill = if report.higher_is_better { lower > no_skill } else { upper < no_skill };
-    let what = if report.higher_is_better { "chance" } else { "the Kaplan-Meier curve" };
+    let what = match (metric, report.higher_is_better) {
+        (_, true) => "chance",
+        ("cause-ibs", false) => "the Aalen-Johansen curve",
+        (_, false) => "the Kaplan-Meier curve",
+    };
     (!shows_skill).then(|| {
         format!(
             "{name} is not shown to be better than {what} ({no_skill:.3}): its {label} in the validation part is {} [{lower:.3}, \
@@ -262,7 +283,7 @@ impl Worth<'_> {
             attribute: attribute.to_owned(),
             metric: metric.to_owned(),
             label: label.to_owned(),
-            higher_is_better: metric != "ibs",
+            higher_is_better: !is_brier(metric),
             network: network.clone(),
             groups,
             contrast,

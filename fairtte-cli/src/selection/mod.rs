@@ -20,6 +20,7 @@ mod page;
 mod pick;
 mod ranks;
 mod rows;
+mod scored_part;
 mod seeds;
 mod table;
 mod trainings;

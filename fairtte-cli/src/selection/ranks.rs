@@ -11,7 +11,6 @@ use fairtte_metrics::Direction;
 use fairtte_metrics::statistics::{RankTable, RankTies, friedman, nemenyi};
 use ndarray::Array2;
 
-use super::choose::METRICS;
 use super::verdict::{Block, RankComparison, Ranked, Role, Scores};
 use crate::CliError;
 
@@ -19,9 +18,14 @@ use crate::CliError;
 const FEW_BLOCKS: usize = 5;
 
 /// For each metric, a comparison of gaps and one of the metric itself; none with fewer than two blocks or methods.
-pub(super) fn rank_comparisons(blocks: &[Block], base: &str, alpha: f64) -> Result<Vec<RankComparison>, CliError> {
+pub(super) fn rank_comparisons(
+    blocks: &[Block],
+    metrics: &[(&str, &str)],
+    base: &str,
+    alpha: f64,
+) -> Result<Vec<RankComparison>, CliError> {
     let mut found = Vec::new();
-    for (metric, label) in METRICS {
+    for &(metric, label) in metrics {
         for of in [Ranked::Gap, Ranked::Metric] {
             let blocks: Vec<&Block> = blocks.iter().filter(|block| block.metric == metric).collect();
             let table = Table::new(&blocks, of, base);
@@ -115,6 +119,7 @@ fn note(is_defined: bool, rejects: bool, few: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::super::choose::metrics;
     use super::super::verdict::{Network, OfSeed, OverSeeds, Standing};
     use super::*;
 
@@ -161,7 +166,7 @@ mod tests {
     fn the_base_stands_in_its_control_row_and_all_blocks_agree() {
         let gaps = three([Some(0.1), Some(0.2), Some(0.3)]);
         let blocks: Vec<Block> = (0..6).map(|k| block(&k.to_string(), &gaps)).collect();
-        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
+        let found = rank_comparisons(&blocks, metrics(None), "erm", 0.05).unwrap();
         assert_eq!(found.len(), 2, "one metric: its gap and itself");
         for (comparison, of) in found.iter().zip([Ranked::Gap, Ranked::Metric]) {
             // The smallest gap has rank 1, and so has the largest metric, which belongs to it here.
@@ -181,7 +186,7 @@ mod tests {
         let lacking = three([Some(0.1), None, Some(0.3)]);
         let of = |gaps: &[&Vec<_>]| {
             let blocks: Vec<Block> = gaps.iter().enumerate().map(|(k, gaps)| block(&k.to_string(), gaps)).collect();
-            rank_comparisons(&blocks, "erm", 0.05).unwrap()
+            rank_comparisons(&blocks, metrics(None), "erm", 0.05).unwrap()
         };
         // b has a choice in 1 of 3 blocks, and in 2 of 5.
         for (gaps, n_blocks, n_incomplete) in
@@ -204,7 +209,7 @@ mod tests {
     fn without_a_control_the_base_is_ranked_itself() {
         let gaps = vec![(Role::Base, "erm", Some(0.3)), (Role::Strategy, "a", Some(0.2))];
         let blocks: Vec<Block> = (0..2).map(|k| block(&k.to_string(), &gaps)).collect();
-        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
+        let found = rank_comparisons(&blocks, metrics(None), "erm", 0.05).unwrap();
         assert_eq!(
             (&found[0].methods[..], &found[0].average_ranks[..]),
             (&["erm", "a"].map(str::to_owned)[..], &[2.0, 1.0][..])
@@ -216,7 +221,7 @@ mod tests {
         let of = |gaps: [f64; 3], n: usize| {
             let gaps = three(gaps.map(Some));
             let blocks: Vec<Block> = (0..n).map(|k| block(&k.to_string(), &gaps)).collect();
-            rank_comparisons(&blocks, "erm", 0.05).unwrap().remove(0).note
+            rank_comparisons(&blocks, metrics(None), "erm", 0.05).unwrap().remove(0).note
         };
         assert_eq!(of([0.1, 0.1, 0.1], 5), "all methods tie in every block");
         // Four blocks that agree reject (chi-square 8, p = 0.018), two do not (chi-square 4).
@@ -232,7 +237,7 @@ mod tests {
                 block(&k.to_string(), &three(gaps.map(Some)))
             })
             .collect();
-        let note = &rank_comparisons(&alternating, "erm", 0.05).unwrap()[0].note;
+        let note = &rank_comparisons(&alternating, metrics(None), "erm", 0.05).unwrap()[0].note;
         assert_eq!(note, "Friedman's test does not reject: the ranks show no difference");
     }
 }

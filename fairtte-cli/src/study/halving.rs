@@ -301,7 +301,7 @@ fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Opti
         let reports = RunFolder::new(folder.path()).epochs()?;
         let seen = reports.iter().filter(|report| report.epoch <= epochs);
         let best = |values: &mut dyn Iterator<Item = Option<f64>>| values.flatten().max_by(f64::total_cmp);
-        overall.push(best(&mut seen.clone().map(|report| report.validation.c_td)));
+        overall.push(best(&mut seen.clone().map(|report| report.validation.value(Monitor::CTd))));
         worst.push(best(&mut seen.map(|report| worst_group(&report.validation, attribute))));
     }
     let mean = |values: Vec<Option<f64>>| {

@@ -87,6 +87,7 @@ impl Plan {
         let cache = StudyFolder::new(&study.output).cache();
         let read = |of: &StudyData| {
             let mut run = RunFile::read(std::slice::from_ref(&of.run_file), &[])?;
+            run.require_curves("a study")?;
             run.cache = Some(cache.clone());
             Ok(run)
         };
@@ -105,11 +106,6 @@ impl Plan {
     }
 
     fn from_runs(study: StudyFile, runs: Vec<RunFile>, folders: Folders) -> Result<Self, CliError> {
-        if runs.iter().any(|run| run.outcome.is_some()) {
-            let message = "strategies are compared on events of one kind, expected no [outcome]".to_owned();
-            let help = "fairtte train each model, then fairtte evaluate --cause with several --predictions";
-            return Err(CliError::setting("outcome", message, Some(help)));
-        }
         let folder = StudyFolder::new(&study.output);
         let data = runs
             .into_iter()

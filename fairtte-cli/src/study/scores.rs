@@ -4,17 +4,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairtte_data::predictions::Rising;
-use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_data::{Part, Split, read_cohort};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
 use serde::{Deserialize, Serialize};
 
 use crate::CliError;
 use crate::run_folder::OpenRun;
-use crate::scored::Scored;
+use crate::scored::{Scored, chosen_metrics, read_curves};
 
-/// The metrics by which models are chosen and compared.
+/// The metrics by which models are chosen and compared; of one of several causes those of the cause, under the same names.
 pub(crate) const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
 
 /// The scores of a trial, `scores.json`.
@@ -117,7 +116,10 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
     let split = Split::read_csv(&folder.split(), &cohort)?;
     // Gaps of small groups count too: among trials they are compared on the same samples, and their events are recorded.
     let settings = EvaluationSettings {
-        metrics: METRICS.map(str::to_owned).to_vec(),
+        metrics: match cohort.cause {
+            Some(cause) => chosen_metrics(Some(cause)),
+            None => METRICS.map(str::to_owned).to_vec(),
+        },
         min_events: 0,
         ..file.evaluation.values_only()
     };
@@ -134,7 +136,7 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
     }
     let mut found = Vec::new();
     for (epoch, (weights, rules)) in epochs {
-        let predictions = read_predictions(&files[&epoch], Rising::Refuse)?;
+        let predictions = read_curves(&files[&epoch], &cohort)?;
         let part = |part: Part| -> Result<PartScores, CliError> {
             let scored = Scored::new(predictions.clone(), &cohort, &groups, Some(&split), part)?;
             let report = scored.evaluate(&settings)?;

@@ -5,6 +5,7 @@
 //! | modality | any 2D picture (JPEG, PNG) or 3D volume (NIfTI-1) |
 //! | subject, visit | one subject per value of the subject column; every row is a visit |
 //! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from the image to event or censoring |
+//! | class | with `label` in place of time and event: the column is 1/0, or `label-value` names the positive value |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else |
 //! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
@@ -19,7 +20,7 @@ use super::NO_OUTCOMES;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime, OutcomeConfig};
+use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedTime, OutcomeConfig};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::table::Table;
 use crate::{Adapter, DataError};
@@ -28,8 +29,7 @@ pub(super) const NAME: &str = "generic";
 
 const RULE_VERSION: u32 = 1;
 
-const REASONS: [Reason; 5] =
-    [Reason::MissingSample, Reason::MissingSubject, Reason::MissingImage, Reason::MissingTime, Reason::MissingEvent];
+const REASONS: [Reason; 3] = [Reason::MissingSample, Reason::MissingSubject, Reason::MissingImage];
 
 /// Settings of [`Generic`], the table `[data.generic]` of a run file.
 ///
@@ -69,6 +69,13 @@ pub struct GenericConfig {
     /// Column with 1 (event observed) or 0 (censored), or with the numbers that `[outcome]` names; `event` if not given.
     #[serde(default = "event_column")]
     pub event: String,
+    /// Column with the class in place of time and event, for `[task] kind = "binary"`: 1 (positive) or 0 (negative), or see
+    /// `label-value`. Default: none, there are times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The value of `label` of a positive sample, whatever its case; every other value is negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_value: Option<String>,
     /// Unit of the time column, for axis labels; `time units` if not given.
     #[serde(default = "unnamed_unit")]
     pub time_unit: String,
@@ -106,8 +113,15 @@ impl GenericConfig {
             sample: None,
             time: time_column(),
             event: event_column(),
+            label: None,
+            label_value: None,
             time_unit: unnamed_unit(),
         }
+    }
+
+    fn outcome_columns(&self) -> OutcomeColumns<'_> {
+        let (label, label_value) = (self.label.as_deref(), self.label_value.as_deref());
+        OutcomeColumns { time: &self.time, event: &self.event, label, label_value }
     }
 
     pub(super) fn resolve_paths(&mut self, base: &Path) {
@@ -160,64 +174,131 @@ impl Adapter for Generic {
     }
 }
 
-/// The rule of two columns whose cells `cells` returns.
-pub(super) fn observed_time(
-    time: &str,
-    event: &str,
-    outcome: Option<&OutcomeConfig>,
-    cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
-) -> Result<ObservedTime, DataError> {
-    let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
-    Ok(ObservedTime { time: named(time)?, event: named(event)?, outcome: outcome.cloned() })
+/// What a table says about the outcome of its rows.
+#[derive(Clone, Debug)]
+pub(super) enum Observed {
+    /// Time and event.
+    Times(ObservedTime),
+    /// The class.
+    Class(ObservedLabel),
+}
+
+/// The columns of outcomes of a table.
+pub(super) struct OutcomeColumns<'a> {
+    pub(super) time: &'a str,
+    pub(super) event: &'a str,
+    pub(super) label: Option<&'a str>,
+    pub(super) label_value: Option<&'a str>,
+}
+
+impl OutcomeColumns<'_> {
+    /// The rule of these columns, whose cells `cells` returns.
+    pub(super) fn read(
+        &self,
+        outcome: Option<&OutcomeConfig>,
+        cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
+    ) -> Result<Observed, DataError> {
+        let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
+        if let Some(label) = self.label {
+            let positive = self.label_value.map(str::to_owned);
+            return Ok(Observed::Class(ObservedLabel { label: named(label)?, positive }));
+        }
+        let (time, event) = (named(self.time)?, named(self.event)?);
+        Ok(Observed::Times(ObservedTime { time, event, outcome: outcome.cloned() }))
+    }
+}
+
+impl Observed {
+    /// The rule in one sentence.
+    fn sentence(&self) -> String {
+        let rule = match self {
+            Self::Times(rule) => rule,
+            Self::Class(ObservedLabel { label, positive }) => {
+                let positive = positive.as_deref().unwrap_or("1");
+                return format!("class from column \"{}\", positive is \"{positive}\"", label.name);
+            }
+        };
+        let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
+        match &rule.outcome {
+            Some(outcome) => format!("{columns}: {}", outcome.expected()),
+            None => columns,
+        }
+    }
+
+    /// What is an option of the labels, which their content hash covers: numbers of causes, and the value of a positive row.
+    fn options(&self) -> Vec<(String, String)> {
+        let list = |codes: &[u32]| codes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let of = |key: &str, value: String| (key.to_owned(), value);
+        let outcome = match self {
+            Self::Times(ObservedTime { outcome: Some(outcome), .. }) => outcome,
+            Self::Times(_) => return Vec::new(),
+            Self::Class(ObservedLabel { label, positive }) => {
+                let positive = positive.clone().unwrap_or_else(|| "1".to_owned());
+                return vec![of("label", label.name.clone()), of("label-value", positive)];
+            }
+        };
+        let mut options =
+            vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
+        if !outcome.censored.is_empty() {
+            options.push(of("outcome.censored", list(&outcome.censored)));
+        }
+        options
+    }
 }
 
 /// The rule as adapters return it; without outcomes nothing is known about any row.
-pub(super) fn boxed(rule: Option<ObservedTime>) -> Box<dyn LabelRule> {
-    rule.map_or_else(|| Box::new(NoOutcome) as Box<dyn LabelRule>, |rule| Box::new(rule))
-}
-
-/// The rule in one sentence.
-pub(super) fn sentence(rule: Option<&ObservedTime>) -> String {
-    let Some(rule) = rule else { return NO_OUTCOMES.to_owned() };
-    let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
-    match &rule.outcome {
-        Some(outcome) => format!("{columns}: {}", outcome.expected()),
-        None => columns,
+pub(super) fn boxed(rule: Option<Observed>) -> Box<dyn LabelRule> {
+    match rule {
+        None => Box::new(NoOutcome),
+        Some(Observed::Times(rule)) => Box::new(rule),
+        Some(Observed::Class(rule)) => Box::new(rule),
     }
 }
 
-/// The numbers of causes as options of the labels, which their content hash covers; none where there is one kind of event.
-pub(super) fn options_of_outcome(rule: Option<&ObservedTime>) -> Vec<(String, String)> {
-    let Some(outcome) = rule.and_then(|rule| rule.outcome.as_ref()) else { return Vec::new() };
-    let list = |codes: &[u32]| codes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let of = |key: &str, value: String| (key.to_owned(), value);
-    let mut options =
-        vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
-    if !outcome.censored.is_empty() {
-        options.push(of("outcome.censored", list(&outcome.censored)));
+/// The cells of the outcome of row `index`, for the content hash; none without outcomes.
+pub(super) fn outcome_cells(rule: Option<&Observed>, index: usize) -> Vec<&Option<String>> {
+    match rule {
+        None => Vec::new(),
+        Some(Observed::Times(rule)) => vec![&rule.time.cells[index], &rule.event.cells[index]],
+        Some(Observed::Class(rule)) => vec![&rule.label.cells[index]],
     }
-    options
 }
 
-/// The cells of time and event of row `index`, for the content hash; none without outcomes.
-pub(super) fn outcome_cells(rule: Option<&ObservedTime>, index: usize) -> Vec<&Option<String>> {
-    rule.map_or_else(Vec::new, |rule| vec![&rule.time.cells[index], &rule.event.cells[index]])
+/// The origin of the labels of a table whose rows are in `hasher`; `reasons` are those before the outcome.
+pub(super) fn provenance_of(
+    hasher: ContentHasher,
+    (name, version): (&str, u32),
+    mut options: Vec<(String, String)>,
+    reasons: &[Reason],
+    rule: Option<&Observed>,
+) -> Provenance {
+    let of_outcome: &[Reason] = match rule {
+        Some(Observed::Class(_)) => &[Reason::MissingLabel],
+        _ => &[Reason::MissingTime, Reason::MissingEvent],
+    };
+    options.extend(rule.map(Observed::options).unwrap_or_default());
+    let sentence = rule.map_or_else(|| NO_OUTCOMES.to_owned(), Observed::sentence);
+    let mut provenance = hasher.finish(name, sentence, version, options, &[reasons, of_outcome].concat());
+    if let Some(Observed::Class(rule)) = rule {
+        provenance.label = Some(rule.label.name.clone());
+    }
+    provenance
 }
 
 impl Generic {
     fn read_labelled(&self, outcome: Option<&OutcomeConfig>) -> Result<Unlabelled, DataError> {
         let table = Table::read(&self.config.table)?;
-        let rule = observed_time(&self.config.time, &self.config.event, outcome, |name| table.text(name))?;
+        let rule = self.config.outcome_columns().read(outcome, |name| table.text(name))?;
         self.read_rows(&table, Some(rule))
     }
 
-    fn read_rows(&self, table: &Table, rule: Option<ObservedTime>) -> Result<Unlabelled, DataError> {
+    fn read_rows(&self, table: &Table, rule: Option<Observed>) -> Result<Unlabelled, DataError> {
         let config = &self.config;
         let image = table.text(&config.image)?;
         let subject = table.text(&config.subject)?;
         let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
         let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
-        let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]);
+        let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]).chain(config.label.as_ref());
         let mapped: Vec<&str> = mapped.map(String::as_str).collect();
         let names = table.names().into_iter().filter(|name| !mapped.contains(name));
         let attributes = names.map(|name| Ok(AttributeColumn::new(name, table.text(name)?)));
@@ -248,7 +329,7 @@ impl Generic {
         image: &[Option<String>],
         subject: &[Option<String>],
         sample: Option<&[Option<String>]>,
-        rule: Option<&ObservedTime>,
+        rule: Option<&Observed>,
         attributes: &[AttributeColumn],
     ) -> Provenance {
         let mut hasher = ContentHasher::new().table("samples");
@@ -258,9 +339,8 @@ impl Generic {
             let values = attributes.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let mut options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
-        options.extend(options_of_outcome(rule));
-        hasher.finish(NAME, sentence(rule), RULE_VERSION, options, &REASONS)
+        let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        provenance_of(hasher, (NAME, RULE_VERSION), options, &REASONS, rule)
     }
 }
 

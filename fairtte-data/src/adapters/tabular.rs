@@ -5,6 +5,7 @@
 //! | modality | numbers and categories, see [`crate::features`]; no images |
 //! | subject, visit | one subject per value of the subject column, or per row if there is none; every row is a visit |
 //! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from when the features were measured |
+//! | class | with `label` in place of time and event: the column is 1/0, or `label-value` names the positive value |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else; an attribute is a feature only if named as one |
 //! | expected folder | the table anywhere |
@@ -21,13 +22,13 @@ use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
 use super::generic::{
-    boxed, event_column, observed_time, options_of_outcome, outcome_cells, sentence, time_column, unnamed_unit,
+    Observed, OutcomeColumns, boxed, event_column, outcome_cells, provenance_of, time_column, unnamed_unit,
 };
+use crate::cohort::OutcomeConfig;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
-use crate::cohort::{ObservedTime, OutcomeConfig};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values, is_missing,
@@ -39,7 +40,7 @@ pub(super) const NAME: &str = "tabular";
 
 const RULE_VERSION: u32 = 1;
 
-const REASONS: [Reason; 4] = [Reason::MissingSample, Reason::MissingSubject, Reason::MissingTime, Reason::MissingEvent];
+const REASONS: [Reason; 2] = [Reason::MissingSample, Reason::MissingSubject];
 
 /// Settings of [`Tabular`], the table `[data.tabular]` of a run file.
 ///
@@ -74,6 +75,13 @@ pub struct TabularConfig {
     /// Column with 1 (event observed) or 0 (censored), or with the numbers that `[outcome]` names; `event` if not given.
     #[serde(default = "event_column")]
     pub event: String,
+    /// Column with the class in place of time and event, for `[task] kind = "binary"`: 1 (positive) or 0 (negative), or see
+    /// `label-value`. Columns named by `time` and `event` are then not read and are no features. Default: none, there are times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The value of `label` of a positive sample, whatever its case; every other value is negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_value: Option<String>,
     /// Unit of the time column, for axis labels; `time units` if not given.
     #[serde(default = "unnamed_unit")]
     pub time_unit: String,
@@ -112,6 +120,8 @@ impl TabularConfig {
             sample: None,
             time: time_column(),
             event: event_column(),
+            label: None,
+            label_value: None,
             time_unit: unnamed_unit(),
             features: Some(FeatureChoice::All),
             numeric: Vec::new(),
@@ -142,7 +152,11 @@ impl TabularConfig {
 
     /// Mapped columns with their content.
     fn mapped(&self) -> Vec<(String, &'static str)> {
-        let identities = [(self.subject.as_ref(), "the subject"), (self.sample.as_ref(), "the sample identity")];
+        let identities = [
+            (self.label.as_ref(), "the class"),
+            (self.subject.as_ref(), "the subject"),
+            (self.sample.as_ref(), "the sample identity"),
+        ];
         let outcome = [(Some(&self.time), "the time"), (Some(&self.event), "the event")];
         let mapped = outcome.into_iter().chain(identities);
         mapped.filter_map(|(column, holds)| Some((column?.clone(), holds))).collect()
@@ -169,7 +183,7 @@ struct Parts {
     samples: Vec<Option<String>>,
     subjects: Vec<Option<String>>,
     /// `None` if outcomes are not read.
-    rule: Option<ObservedTime>,
+    rule: Option<Observed>,
     /// Every column that is not mapped.
     others: Vec<AttributeColumn>,
 }
@@ -221,7 +235,9 @@ impl Tabular {
             None if all_differ(&subjects) => subjects.clone(),
             None => (0..table.n_rows()).map(numbered).collect(),
         };
-        let read = |outcome| observed_time(&config.time, &config.event, outcome, cells).map(Some);
+        let (label, label_value) = (config.label.as_deref(), config.label_value.as_deref());
+        let columns = OutcomeColumns { time: &config.time, event: &config.event, label, label_value };
+        let read = |outcome| columns.read(outcome, cells).map(Some);
         let rule = match outcomes {
             Read::Nothing => None,
             Read::Events => read(None)?,
@@ -248,12 +264,11 @@ impl Tabular {
             let values = parts.others.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let mut options = vec![
+        let options = vec![
             ("time-unit".to_owned(), self.config.time_unit.clone()),
             ("missing-values".to_owned(), self.config.missing_values.join(", ")),
         ];
-        options.extend(options_of_outcome(parts.rule.as_ref()));
-        hasher.finish(NAME, sentence(parts.rule.as_ref()), RULE_VERSION, options, &REASONS)
+        provenance_of(hasher, (NAME, RULE_VERSION), options, &REASONS, parts.rule.as_ref())
     }
 }
 

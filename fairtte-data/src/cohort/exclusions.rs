@@ -112,17 +112,19 @@ impl Exclusions {
 
     /// The flow from rows read to rows kept: `rows read`, then one entry per step of this data set, in the order of
     /// the expected reasons, even if no row was lost. Unexpected steps follow in the order of [`Reason`].
-    /// Decoding images is the last step of every data set.
+    /// Decoding images is the last step of every data set; where the class is made from times, leaving out those without one
+    /// comes after it.
     pub fn flow(&self) -> Vec<FlowStep> {
         let counts = self.counts();
         let seen = counts.iter().map(|(reason, _)| *reason);
         let mut steps: Vec<Step> = Vec::new();
         for step in self.expected.iter().copied().chain(seen).map(Reason::step) {
-            if step != Step::Image && !steps.contains(&step) {
+            if !matches!(step, Step::Image | Step::Class) && !steps.contains(&step) {
                 steps.push(step);
             }
         }
         steps.push(Step::Image);
+        steps.extend(counts.iter().any(|(reason, _)| reason.step() == Step::Class).then_some(Step::Class));
         let mut n_kept = self.n_read;
         let start = FlowStep { label: "rows read".to_owned(), n_kept, n_excluded: 0, reasons: Vec::new() };
         let mut flow = vec![start];
@@ -139,9 +141,7 @@ impl Exclusions {
     /// The flow of data without images, or of tables read alone: it has no step for decoding images.
     pub fn flow_of_tables(&self) -> Vec<FlowStep> {
         let mut flow = self.flow();
-        if flow.last().is_some_and(|step| step.n_excluded == 0) {
-            flow.pop();
-        }
+        flow.retain(|step| step.label != Step::Image.label() || step.n_excluded > 0);
         for step in flow.iter_mut().filter(|step| step.label == Step::Identity.label()) {
             "with sample and subject".clone_into(&mut step.label);
         }

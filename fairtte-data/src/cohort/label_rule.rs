@@ -8,6 +8,7 @@
 use crate::DataError;
 use crate::cohort::Manifest;
 use crate::cohort::Reason;
+use crate::cohort::class::CLASS_TIME;
 use crate::cohort::outcome::{CauseOfEnd, OutcomeConfig};
 
 /// The result of a rule for one row.
@@ -79,6 +80,15 @@ pub struct ObservedTime {
     pub outcome: Option<OutcomeConfig>,
 }
 
+/// The table holds the class of every row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedLabel {
+    /// Labels.
+    pub label: NamedCells,
+    /// The label of a positive row, whatever its case; every other one is negative. `None`: 1 is positive and 0 negative.
+    pub positive: Option<String>,
+}
+
 /// Nothing is known about the outcomes: every row is censored at time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoOutcome;
@@ -145,6 +155,30 @@ impl LabelRule for ObservedTime {
 
     fn cause(&self) -> Option<u32> {
         self.outcome.as_ref().map(|outcome| outcome.cause)
+    }
+}
+
+impl LabelRule for ObservedLabel {
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        if let Some(label) = incomplete(manifest, index) {
+            return Ok(label);
+        }
+        let NamedCells { name, cells } = &self.label;
+        let Some(cell) = &cells[index] else {
+            return Ok(empty(manifest, index, Reason::MissingLabel, &format!("column \"{name}\"")));
+        };
+        let event = match &self.positive {
+            Some(positive) => Some(cell.trim().eq_ignore_ascii_case(positive.trim())),
+            None => parse_event(cell),
+        };
+        let event = event.ok_or_else(|| DataError::InvalidCell {
+            column: name.clone(),
+            sample: manifest.rows[index].display_id(),
+            value: cell.clone(),
+            expected: "1 (positive) or 0 (negative), or label-value naming the positive one",
+            place: manifest.place(index),
+        })?;
+        Ok(Label::Kept { time: CLASS_TIME, event })
     }
 }
 

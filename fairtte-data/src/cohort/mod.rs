@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 mod check;
+mod class;
 pub(crate) mod exclusions;
 mod file;
 pub(crate) mod label_rule;
@@ -13,17 +14,18 @@ mod summary;
 
 pub use attributes::{AttributeConfig, FittedAttribute, FittedAttributes, RenamedLevel, Threshold, UngroupedValue};
 pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
+pub use class::{Classes, HorizonConfig};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub(crate) use file::is_record;
 pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
-pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedTime};
+pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use outcome::{CauseOfEnd, OutcomeConfig};
 pub use provenance::{ContentHasher, Provenance};
 pub use reason::Reason;
 pub use summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use fairtte_metrics::competing::CompetingOutcomes;
@@ -55,6 +57,14 @@ pub struct Sample {
     pub competing: Option<u32>,
     /// Row in the source table as a spreadsheet counts it.
     pub source_row: usize,
+}
+
+impl Sample {
+    /// The place of the competing cause among `causes`, counted from 1; 0 without one.
+    pub(crate) fn place_of_competing(&self, causes: &[u32]) -> usize {
+        let place = |cause| causes.iter().position(|known| *known == cause).map_or(0, |place| place + 1);
+        self.competing.map_or(0, place)
+    }
 }
 
 /// The raw values of one attribute, one per sample.
@@ -155,6 +165,7 @@ impl Cohort {
     ///
     /// # Errors
     /// [`DataError::SeveralCauses`] if events have several causes, so that nothing takes those of others for censorings;
+    /// [`DataError::NoTimes`] of a class, so that nothing takes it for times;
     /// [`DataError::Metric`] if a time is not finite and >= 0.
     ///
     /// # Panics
@@ -162,7 +173,10 @@ impl Cohort {
     pub fn outcomes(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
         match self.cause {
             Some(cause) => Err(DataError::SeveralCauses { cohort: self.name.clone(), cause }),
-            None => self.outcomes_of_event(rows),
+            None => match self.label() {
+                Some(label) => Err(self.no_times(label)),
+                None => self.outcomes_of_event(rows),
+            },
         }
     }
 
@@ -203,11 +217,28 @@ impl Cohort {
     /// # Panics
     /// If a row is not below [`n`](Self::n).
     pub fn competing_outcomes(&self, rows: &[usize], cause: u32) -> Result<CompetingOutcomes, DataError> {
-        let n_causes = self.samples.iter().filter_map(|sample| sample.competing).fold(cause, u32::max);
         let cause_of = |sample: &Sample| if sample.event { cause } else { sample.competing.unwrap_or(0) };
         let time = rows.iter().map(|&row| self.samples[row].time).collect();
         let causes = rows.iter().map(|&row| cause_of(&self.samples[row])).collect();
-        Ok(CompetingOutcomes::with_causes(time, causes, n_causes)?)
+        let known = self.causes().into_iter().chain([cause]);
+        Ok(CompetingOutcomes::of_known_causes(time, causes, known)?)
+    }
+
+    /// The number of the event and those of the other causes that ended an observation, ascending, of all samples; empty where
+    /// there is one kind of event.
+    pub fn causes(&self) -> Vec<u32> {
+        let others: BTreeSet<u32> = self.samples.iter().filter_map(|sample| sample.competing).collect();
+        self.cause.map_or_else(Vec::new, |cause| std::iter::once(cause).chain(others).collect())
+    }
+
+    /// What ended the observation of the samples at `rows` besides the event: 0 = nothing, or the place among
+    /// [`causes`](Self::causes) of another cause, counted from 1, so 2 for the first of them.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    pub fn competing(&self, rows: &[usize]) -> Vec<usize> {
+        let causes = self.causes();
+        rows.iter().map(|&row| self.samples[row].place_of_competing(&causes)).collect()
     }
 
     /// Subjects of the samples at `rows`, in that order.

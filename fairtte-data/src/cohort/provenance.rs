@@ -25,6 +25,9 @@ pub struct Provenance {
     pub reasons: Vec<Reason>,
     /// Hash over everything that determines the labels; 64 hexadecimal digits.
     pub content_hash: String,
+    /// The column that the class of every sample was read from; `None` of data with times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Notes for the user about the rows read, one sentence each, for the terminal and the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -116,6 +119,7 @@ impl ContentHasher {
             options,
             reasons: reasons.to_vec(),
             content_hash: hasher.finalize().to_hex().to_string(),
+            label: None,
             notes: Vec::new(),
         }
     }

@@ -48,6 +48,8 @@ pub enum Reason {
     MissingTime,
     /// The cell of the event is empty.
     MissingEvent,
+    /// The cell of the label is empty.
+    MissingLabel,
     /// The image is dated after the death of the subject.
     AfterDeath,
     /// The image is dated after the last discharge of the subject.
@@ -72,11 +74,13 @@ pub enum Reason {
     ImageWrongDimensions,
     /// The image holds values that are not finite numbers.
     ImageNonFinite,
+    /// Followed until a time by which the class "event by the horizon" is not known.
+    CensoredByHorizon,
 }
 
 impl Reason {
     /// Every reason, in the order of the steps.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::MissingSample,
         Self::MissingSubject,
         Self::MissingImage,
@@ -95,6 +99,7 @@ impl Reason {
         Self::NoCensorDate,
         Self::MissingTime,
         Self::MissingEvent,
+        Self::MissingLabel,
         Self::AfterDeath,
         Self::AfterLastDischarge,
         Self::AtOrAfterEvent,
@@ -107,6 +112,7 @@ impl Reason {
         Self::ImageUnsupported,
         Self::ImageWrongDimensions,
         Self::ImageNonFinite,
+        Self::CensoredByHorizon,
     ];
 
     /// The code in `exclusions.csv` and in reports.
@@ -130,6 +136,7 @@ impl Reason {
             Self::NoCensorDate => "no_censor_date",
             Self::MissingTime => "missing_time",
             Self::MissingEvent => "missing_event",
+            Self::MissingLabel => "missing_label",
             Self::AfterDeath => "after_death",
             Self::AfterLastDischarge => "after_last_discharge",
             Self::AtOrAfterEvent => "at_or_after_event",
@@ -142,6 +149,7 @@ impl Reason {
             Self::ImageUnsupported => "image_unsupported",
             Self::ImageWrongDimensions => "image_wrong_dimensions",
             Self::ImageNonFinite => "image_non_finite",
+            Self::CensoredByHorizon => "censored_by_horizon",
         }
     }
 
@@ -163,6 +171,7 @@ impl Reason {
             Self::NoPatient | Self::NoPhenotype => Step::Known,
             Self::NoDiagnosis | Self::NeverGraded | Self::NoCensorDate => Step::End,
             Self::MissingTime | Self::MissingEvent => Step::Outcome,
+            Self::MissingLabel => Step::Label,
             Self::AfterDeath => Step::BeforeDeath,
             Self::AfterLastDischarge => Step::BeforeDischarge,
             Self::AtOrAfterEvent | Self::FinalVisit => Step::Followed,
@@ -174,6 +183,7 @@ impl Reason {
             | Self::ImageUnsupported
             | Self::ImageWrongDimensions
             | Self::ImageNonFinite => Step::Image,
+            Self::CensoredByHorizon => Step::Class,
         }
     }
 }
@@ -194,11 +204,13 @@ pub(crate) enum Step {
     Known,
     End,
     Outcome,
+    Label,
     BeforeDeath,
     BeforeDischarge,
     Followed,
     Attribute,
     Image,
+    Class,
 }
 
 impl Step {
@@ -212,11 +224,13 @@ impl Step {
             Self::Known => "of a subject with records",
             Self::End => "with a known end of follow-up",
             Self::Outcome => "with time and event",
+            Self::Label => "with a label",
             Self::BeforeDeath => "taken before death",
             Self::BeforeDischarge => "taken before the last discharge",
             Self::Followed => "before the event and with follow-up",
             Self::Attribute => "with the requested attributes",
             Self::Image => "with a readable image",
+            Self::Class => "with a class at the horizon",
         }
     }
 }

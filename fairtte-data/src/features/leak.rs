@@ -224,7 +224,9 @@ fn sign_in_numbers(pairs: &[Pair<'_>]) -> Option<LeakSign> {
     let n = numbers.len() as f64;
     let n_equal = present.iter().zip(&numbers).filter(|(pair, number)| pair.time.total_cmp(number).is_eq()).count();
     let share = n_equal as f64 / n;
-    if share >= SUSPICIOUS_SHARE {
+    // The times of a class are all the same.
+    let times_differ = present.iter().any(|pair| pair.time.total_cmp(&present[0].time).is_ne());
+    if times_differ && share >= SUSPICIOUS_SHARE {
         return Some(LeakSign::EqualsTime { share });
     }
     let ranks_of_numbers = ranks(&numbers);

@@ -2,6 +2,7 @@
 
 mod dicom_series;
 mod inspect;
+mod label_map;
 mod limits;
 mod nifti;
 mod picture;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use dicom_series::slice_files;
 pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
+pub use label_map::{LabelMap, VolumePlace, read_label_map};
 pub use limits::Limits;
 pub use nifti::{AffineSource, ByteOrder, Matrix};
 pub use picture::{

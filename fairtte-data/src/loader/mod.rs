@@ -96,6 +96,8 @@ pub struct HostBatch {
     pub time: Vec<f64>,
     /// `true` = event observed.
     pub event: Vec<bool>,
+    /// Other causes that ended the observation, as in [`Cohort::competing`]; all 0 where there is one kind of event.
+    pub competing: Vec<usize>,
     /// Group of each sample; `None` where it belongs to none.
     pub groups: Vec<Option<GroupId>>,
 }
@@ -106,6 +108,8 @@ pub struct Loader<'a> {
     input: Input<'a>,
     cohort: &'a Cohort,
     groups: Vec<Option<GroupId>>,
+    /// As [`Cohort::causes`].
+    causes: Vec<u32>,
     /// The row whose inputs every row has; empty = its own.
     inputs: Vec<usize>,
     transforms: Vec<Box<dyn PixelTransform + 'a>>,
@@ -153,7 +157,7 @@ impl<'a> Loader<'a> {
         let positions = positions.collect::<Result<_, _>>()?;
         let conversion = Conversion::new(store, intensity);
         let input = Input::Images { store, positions, conversion };
-        Ok(Self { input, cohort, groups, inputs: Vec::new(), transforms: Vec::new(), augmentation: None })
+        Ok(Self::over(input, cohort, groups))
     }
 
     /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the
@@ -173,7 +177,12 @@ impl<'a> Loader<'a> {
             }
         }
         let input = Input::Features(features);
-        Ok(Self { input, cohort, groups, inputs: Vec::new(), transforms: Vec::new(), augmentation: None })
+        Ok(Self::over(input, cohort, groups))
+    }
+
+    fn over(input: Input<'a>, cohort: &'a Cohort, groups: Vec<Option<GroupId>>) -> Self {
+        let (inputs, transforms, causes) = (Vec::new(), Vec::new(), cohort.causes());
+        Self { input, cohort, groups, causes, inputs, transforms, augmentation: None }
     }
 
     /// Gives every row the pixels or features of another: row `i` those of row `inputs[i]`. Identities, outcomes and groups stay, and
@@ -314,6 +323,7 @@ impl<'a> Loader<'a> {
             shape: [rows.len(), n_channels].iter().chain(self.size()).copied().collect(),
             time: samples().map(|sample| sample.time).collect(),
             event: samples().map(|sample| sample.event).collect(),
+            competing: samples().map(|sample| sample.place_of_competing(&self.causes)).collect(),
             groups: rows.iter().map(|&row| self.groups[row]).collect(),
         }
     }

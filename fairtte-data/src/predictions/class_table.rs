@@ -14,21 +14,16 @@ use fairtte_metrics::{SURVIVAL_TOLERANCE, SampleId, SubjectId};
 use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::label_rule::parse_event;
-use crate::cohort::{AttributeConfig, Cohort, FittedAttributes, Sample};
+use crate::cohort::{Cohort, Sample};
 use crate::error::nearest;
-use crate::nearest::synonym;
 use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
 use crate::predictions::file::{SAMPLE, read_samples};
-use crate::predictions::levels::DoubtfulLevels;
 use crate::predictions::outcomes::{ColumnNames, invalid, is_same, refuse_unused};
-use crate::predictions::sample_table::{
-    ChangingAttribute, SUBJECT, changing_attributes, doubtful_levels_of, fit_attributes, named_or_either,
-    read_subjects, refuse_roles, samples,
-};
+use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles, samples};
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
 
-const PROBABILITY: &str = "probability";
+pub(crate) const PROBABILITY: &str = "probability";
 const LABEL: &str = "label";
 /// Where more than one of so many numbers is outside [0, 1], they are on another scale; fewer are errors of their cells.
 const ONE_IN: usize = 20;
@@ -168,7 +163,7 @@ pub fn read_class_table(path: &Path, attributes: &[&str], options: &ClassOptions
 }
 
 /// The probabilities, and how many were outside [0, 1] by noise.
-fn probabilities(table: &Table, column: &str, ids: &[SampleId]) -> Result<(Vec<f64>, usize), DataError> {
+pub(crate) fn probabilities(table: &Table, column: &str, ids: &[SampleId]) -> Result<(Vec<f64>, usize), DataError> {
     let mut values = Vec::with_capacity(ids.len());
     for (row, cell) in table.numbers(column)?.into_iter().enumerate() {
         let expected = "a number in [0, 1]";
@@ -251,29 +246,19 @@ impl ClassTable {
         let probability = rows.iter().map(|row| self.probability[*row]).collect();
         Self { cohort: self.cohort.select(rows), probability, ignored: self.ignored.clone(), ..*self }
     }
+}
 
-    /// As [`ScoredTable::fit_attributes`](super::ScoredTable::fit_attributes).
-    ///
-    /// # Errors
-    /// Those of that function.
-    pub fn fit_attributes(&self, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
-        fit_attributes(&self.cohort, configs)
+impl OutsideTable for ClassTable {
+    fn cohort(&self) -> &Cohort {
+        &self.cohort
     }
 
-    /// As [`ScoredTable::changing_attributes`](super::ScoredTable::changing_attributes).
-    pub fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-        changing_attributes(&self.cohort, configs)
+    fn has_subjects(&self) -> bool {
+        self.has_subjects
     }
 
-    /// Values of the attributes that may not be groups of their own.
-    pub fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
-        doubtful_levels_of(&self.cohort)
-    }
-
-    /// Without a column of subjects, an ignored column that may hold them (`patient_id`).
-    pub fn likely_subjects(&self) -> Option<&str> {
-        let ignored: Vec<&str> = self.ignored.iter().map(String::as_str).collect();
-        synonym(SUBJECT[1], &ignored).filter(|_| !self.has_subjects)
+    fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 }
 

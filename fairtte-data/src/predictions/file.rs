@@ -190,7 +190,7 @@ fn names_of_times(path: &Path, grid: &[f64]) -> Result<Vec<String>, DataError> {
     Ok(names)
 }
 
-fn refuse_repeated(samples: &[SampleId]) -> Result<(), DataError> {
+pub(crate) fn refuse_repeated(samples: &[SampleId]) -> Result<(), DataError> {
     let mut seen = HashSet::with_capacity(samples.len());
     match samples.iter().find(|sample| !seen.insert(*sample)) {
         Some(sample) => Err(DataError::UnmatchedSample { sample: sample.to_string(), problem: "is predicted twice" }),

@@ -15,6 +15,7 @@ use crate::adapters::unnamed_unit;
 use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample, is_record, read_cohort};
 use crate::error::nearest;
+use crate::nearest::synonym;
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
 use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
 use crate::predictions::outcomes::{ColumnNames, RowOutcome, invalid, outcomes};
@@ -135,29 +136,64 @@ pub(super) fn refuse_roles(attributes: &[&str], roles: &[Option<&str>]) -> Resul
     Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem })
 }
 
-impl SampleTable {
-    /// As [`ScoredTable::fit_attributes`](super::ScoredTable::fit_attributes).
+/// A table of somebody else's samples, with the attributes that were asked for.
+pub trait OutsideTable {
+    /// The samples, with the raw values of the attributes.
+    fn cohort(&self) -> &Cohort;
+
+    /// Whether the file names subjects; without them every sample is its own subject.
+    fn has_subjects(&self) -> bool;
+
+    /// Names of the columns that nothing reads.
+    fn ignored(&self) -> &[String];
+
+    /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.
+    /// An attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
     ///
     /// # Errors
-    /// Those of that function.
-    pub fn fit_attributes(&self, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
-        fit_attributes(&self.cohort, configs)
+    /// [`DataError::TooManyLevels`], and what [`FittedAttributes::fit`] returns.
+    fn fit_attributes(&self, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
+        let cohort = self.cohort();
+        let configs = configs.iter().map(|config| with_levels(cohort, config)).collect::<Result<Vec<_>, _>>()?;
+        FittedAttributes::fit(&configs, cohort, &cohort.all_rows())
     }
 
-    /// As [`ScoredTable::changing_attributes`](super::ScoredTable::changing_attributes).
-    pub fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-        changing_attributes(&self.cohort, configs)
+    /// Attributes of which the samples of one subject have different values. An attribute with a threshold is left out:
+    /// a subject may grow older between two samples.
+    fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
+        let cohort = self.cohort();
+        let levelled = configs.iter().filter(|config| config.threshold.is_none());
+        let columns = levelled.filter_map(|config| cohort.attributes.iter().find(|c| c.name == config.name));
+        columns.filter_map(|column| changing_attribute(cohort, column)).collect()
     }
 
     /// Values of the attributes that may not be groups of their own.
-    pub fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
-        doubtful_levels_of(&self.cohort)
+    fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
+        let values = |column: &AttributeColumn| {
+            doubtful_levels(&column.name, column.values.iter().flatten().map(String::as_str))
+        };
+        self.cohort().attributes.iter().flat_map(values).collect()
+    }
+
+    /// Without a column of subjects, an ignored column that may hold them (`patient_id`).
+    fn likely_subjects(&self) -> Option<&str> {
+        let ignored: Vec<&str> = self.ignored().iter().map(String::as_str).collect();
+        synonym(SUBJECT[1], &ignored).filter(|_| !self.has_subjects())
     }
 }
 
-pub(super) fn fit_attributes(cohort: &Cohort, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
-    let configs = configs.iter().map(|config| with_levels(cohort, config)).collect::<Result<Vec<_>, _>>()?;
-    FittedAttributes::fit(&configs, cohort, &cohort.all_rows())
+impl OutsideTable for SampleTable {
+    fn cohort(&self) -> &Cohort {
+        &self.cohort
+    }
+
+    fn has_subjects(&self) -> bool {
+        self.has_subjects
+    }
+
+    fn ignored(&self) -> &[String] {
+        &[]
+    }
 }
 
 fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<AttributeConfig, DataError> {
@@ -186,18 +222,6 @@ fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<AttributeCon
         config.levels = Some(levels.into_iter().map(|(_, level)| level.to_owned()).collect());
     }
     Ok(config)
-}
-
-pub(super) fn changing_attributes(cohort: &Cohort, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-    let levelled = configs.iter().filter(|config| config.threshold.is_none());
-    let columns = levelled.filter_map(|config| cohort.attributes.iter().find(|c| c.name == config.name));
-    columns.filter_map(|column| changing_attribute(cohort, column)).collect()
-}
-
-pub(super) fn doubtful_levels_of(cohort: &Cohort) -> Vec<DoubtfulLevels> {
-    let doubts =
-        |column: &AttributeColumn| doubtful_levels(&column.name, column.values.iter().flatten().map(String::as_str));
-    cohort.attributes.iter().flat_map(doubts).collect()
 }
 
 fn changing_attribute(cohort: &Cohort, column: &AttributeColumn) -> Option<ChangingAttribute> {

@@ -13,19 +13,14 @@ use ndarray::{Array2, Axis};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::cohort::{AttributeConfig, Cohort, FittedAttributes};
+use crate::cohort::Cohort;
 use crate::error::nearest;
-use crate::nearest::synonym;
 use crate::predictions::curve_columns::{
     CurveRepairs, Curves, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
 };
 use crate::predictions::file::{SAMPLE, read_samples};
-use crate::predictions::levels::DoubtfulLevels;
 use crate::predictions::outcomes::ColumnNames;
-use crate::predictions::sample_table::{
-    ChangingAttribute, SUBJECT, changing_attributes, doubtful_levels_of, fit_attributes, named_or_either,
-    read_subjects, refuse_roles, samples,
-};
+use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles, samples};
 use crate::predictions::values::read_attributes;
 use crate::table::Table;
 
@@ -138,31 +133,19 @@ impl ScoredTable {
             ..*self
         }
     }
+}
 
-    /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.
-    /// An attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
-    ///
-    /// # Errors
-    /// [`DataError::TooManyLevels`], and what [`FittedAttributes::fit`] returns.
-    pub fn fit_attributes(&self, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
-        fit_attributes(&self.cohort, configs)
+impl OutsideTable for ScoredTable {
+    fn cohort(&self) -> &Cohort {
+        &self.cohort
     }
 
-    /// Attributes of which the samples of one subject have different values. An attribute with a threshold is left out:
-    /// a subject may grow older between two samples.
-    pub fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-        changing_attributes(&self.cohort, configs)
+    fn has_subjects(&self) -> bool {
+        self.has_subjects
     }
 
-    /// Values of the attributes that may not be groups of their own.
-    pub fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
-        doubtful_levels_of(&self.cohort)
-    }
-
-    /// Without a column of subjects, an ignored column that may hold them (`patient_id`).
-    pub fn likely_subjects(&self) -> Option<&str> {
-        let ignored: Vec<&str> = self.ignored.iter().map(String::as_str).collect();
-        synonym(SUBJECT[1], &ignored).filter(|_| !self.has_subjects)
+    fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 }
 
@@ -173,6 +156,7 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+    use crate::cohort::AttributeConfig;
 
     fn read(text: &str, attributes: &[&str]) -> Result<ScoredTable, String> {
         let folder = tempfile::tempdir().unwrap();

@@ -71,6 +71,32 @@ fn the_store_equals_direct_decoding() {
 }
 
 #[test]
+fn programs_that_map_the_files_find_every_image_in_them() {
+    let (folder, cohort) = folder_of_films();
+    for channels in [1, 3] {
+        let (store, _, _) = open(&cohort, &films(channels), &folder);
+        assert_eq!(store.stored_shape(), [channels, 9, 7]);
+        let size = channels * 9 * 7;
+        let mut position = 0;
+        for shard in store.shards() {
+            assert!(shard.n > 0 && shard.n <= 7);
+            let bytes = std::fs::read(shard.path).unwrap();
+            for image in bytes[shard.begin..][..shard.n * size].chunks(size) {
+                let StoredPixels::Picture(pixels) = store.pixels(position) else { panic!("a film") };
+                assert_eq!(pixels, image);
+                position += 1;
+            }
+        }
+        assert_eq!((position, store.shards().count()), (40, 6));
+        let samples: Vec<_> = store.samples().collect();
+        assert_eq!(samples.len(), 40);
+        for (place, sample) in samples.into_iter().enumerate() {
+            assert_eq!(store.position(sample), Some(place));
+        }
+    }
+}
+
+#[test]
 fn volumes_are_stored_once_whatever_the_number_of_channels() {
     let folder = tempfile::tempdir().unwrap();
     make::nifti(&folder.path().join("a.nii"), [3, 5, 6, 7, 1, 1, 1, 1]);
@@ -79,6 +105,7 @@ fn volumes_are_stored_once_whatever_the_number_of_channels() {
     let config = ImageConfig { size: vec![4, 3, 2], channels: 3, ..ImageConfig::default() };
     let (store, _, _) = open(&cohort, &config, &folder);
     assert_eq!((store.n_channels(), store.size()), (3, [4, 3, 2].as_slice()));
+    assert_eq!(store.stored_shape(), [1, 4, 3, 2]);
     for sample in &cohort.samples {
         let Ok(Pixels::Volume(direct)) = prepare_image(&sample.image, &config) else { panic!("a volume") };
         assert_eq!(direct.len(), 24);

@@ -1,4 +1,9 @@
 //! The metrics of the validation part by name, and their values after an epoch.
+//!
+//! Each task has its own: survival curves `nll`, `c-td`, `auc-td`, `ibs`; the probability of a class `bce`, `auc`,
+//! `balanced-accuracy`. A [`Validation`] holds them by name, so that what trains and selects knows no metric.
+
+use std::collections::BTreeMap;
 
 use fairtte_metrics::Direction;
 use fairtte_metrics::fairness::Comparison;
@@ -20,11 +25,54 @@ pub enum Monitor {
     AucTd,
     /// Integrated Brier score, weighted for censoring; lower is better.
     Ibs,
+    /// Binary cross-entropy of the predicted probabilities of a class; lower is better.
+    Bce,
+    /// AUC of the predicted probabilities of a class; higher is better.
+    Auc,
+    /// The lowest AUC of any group in which it is defined; higher is better.
+    WorstGroupAuc,
+    /// Balanced accuracy at the threshold with the highest F1 in the validation part, one for all groups; higher is better.
+    BalancedAccuracy,
 }
 
 impl Monitor {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [Self; 5] = [Self::Nll, Self::CTd, Self::AucTd, Self::Ibs, Self::WorstGroupCTd];
+    pub const ALL: [Self; 9] = [
+        Self::Nll,
+        Self::CTd,
+        Self::AucTd,
+        Self::Ibs,
+        Self::WorstGroupCTd,
+        Self::Bce,
+        Self::Auc,
+        Self::BalancedAccuracy,
+        Self::WorstGroupAuc,
+    ];
+
+    /// Those of survival curves, or of the probability of a class.
+    pub fn of_task(of_class: bool) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |monitor| monitor.is_of_class() == of_class)
+    }
+
+    /// Whether it is a metric of the probability of a class, and not of survival curves.
+    pub fn is_of_class(self) -> bool {
+        matches!(self, Self::Bce | Self::Auc | Self::WorstGroupAuc | Self::BalancedAccuracy)
+    }
+
+    /// Whether it is the value of the worst group.
+    pub fn is_worst_group(self) -> bool {
+        self.overall() != self
+    }
+
+    /// The metric whose worst group it is, or itself.
+    #[must_use]
+    pub fn overall(self) -> Self {
+        match self {
+            Self::WorstGroupCTd => Self::CTd,
+            Self::WorstGroupAuc => Self::Auc,
+            other => other,
+        }
+    }
 
     /// Name in run files.
     pub fn name(self) -> &'static str {
@@ -34,6 +82,22 @@ impl Monitor {
             Self::WorstGroupCTd => "worst-group-c-td",
             Self::AucTd => "auc-td",
             Self::Ibs => "ibs",
+            Self::Bce => "bce",
+            Self::Auc => "auc",
+            Self::WorstGroupAuc => "worst-group-auc",
+            Self::BalancedAccuracy => "balanced-accuracy",
+        }
+    }
+
+    /// The name of its number in a validation; the likelihood of a class is its cross-entropy.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Nll | Self::Bce => NLL,
+            Self::CTd | Self::WorstGroupCTd => "c_td",
+            Self::AucTd => "auc_td",
+            Self::Ibs => "ibs",
+            Self::Auc | Self::WorstGroupAuc => AUC,
+            Self::BalancedAccuracy => "balanced_accuracy",
         }
     }
 
@@ -45,14 +109,25 @@ impl Monitor {
             Self::WorstGroupCTd => "lowest time-dependent concordance of any group (higher is better)",
             Self::AucTd => "cumulative/dynamic AUC averaged over time (higher is better)",
             Self::Ibs => "integrated Brier score (lower is better)",
+            Self::Bce => "of a class: binary cross-entropy (lower is better)",
+            Self::Auc => "of a class: area under the ROC curve (higher is better)",
+            Self::WorstGroupAuc => "of a class: lowest AUC of any group (higher is better)",
+            Self::BalancedAccuracy => {
+                "of a class: balanced accuracy at the threshold with the highest F1 (higher is better)"
+            }
         }
     }
 
     /// The direction in which the metric improves.
     pub fn direction(self) -> Direction {
         match self {
-            Self::Nll | Self::Ibs => Direction::LowerIsBetter,
-            Self::CTd | Self::WorstGroupCTd | Self::AucTd => Direction::HigherIsBetter,
+            Self::Nll | Self::Ibs | Self::Bce => Direction::LowerIsBetter,
+            Self::CTd
+            | Self::WorstGroupCTd
+            | Self::AucTd
+            | Self::Auc
+            | Self::WorstGroupAuc
+            | Self::BalancedAccuracy => Direction::HigherIsBetter,
         }
     }
 
@@ -65,19 +140,26 @@ impl Monitor {
     }
 }
 
+const NLL: &str = "nll";
+/// A validation that has this number, defined or not, is one of a class.
+const AUC: &str = "auc";
+
+/// Metrics by name; `None` where one is undefined.
+pub type Metrics = BTreeMap<String, Option<f64>>;
+
+/// The metrics of these monitors with their values.
+pub fn metrics_of(values: impl IntoIterator<Item = (Monitor, Option<f64>)>) -> Metrics {
+    values.into_iter().map(|(monitor, value)| (monitor.key().to_owned(), value)).collect()
+}
+
 /// Metrics of the validation part after one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Mean negative log-likelihood.
+    /// Mean negative log-likelihood: of the curves, or of the class (its cross-entropy).
     pub nll: f64,
-    /// Concordance; absent where it is undefined.
-    pub c_td: Option<f64>,
-    /// Cumulative/dynamic AUC; absent where it is undefined.
-    #[serde(default)]
-    pub auc_td: Option<f64>,
-    /// Integrated Brier score; absent where it is undefined.
-    #[serde(default)]
-    pub ibs: Option<f64>,
+    /// The other metrics of the task, by name: `c_td`, `auc_td` and `ibs`, or `auc` and `balanced_accuracy`.
+    #[serde(flatten)]
+    pub metrics: Metrics,
     /// The value of the watched metric.
     pub monitored: f64,
     /// Largest difference between the curves of two samples at one time; absent with fewer than two.
@@ -107,21 +189,32 @@ pub struct GroupValidation {
     pub level: String,
     /// Number of samples.
     pub n: usize,
-    /// Number of events.
+    /// Number of events, or of positive samples.
     pub n_events: usize,
     /// Mean negative log-likelihood.
     pub nll: f64,
-    /// Concordance within the group; absent where it is undefined.
-    pub c_td: Option<f64>,
-    /// Cumulative/dynamic AUC within the group.
-    #[serde(default)]
-    pub auc_td: Option<f64>,
-    /// Integrated Brier score of the group.
-    #[serde(default)]
-    pub ibs: Option<f64>,
+    /// The other metrics within the group, as in [`Validation::metrics`].
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+fn number(nll: f64, metrics: &Metrics, key: &str) -> Option<f64> {
+    if key == NLL { Some(nll) } else { metrics.get(key).copied().flatten() }
+}
+
+impl GroupValidation {
+    /// The metric within the group; absent where it is undefined, and for one that compares groups.
+    pub fn value(&self, metric: Monitor) -> Option<f64> {
+        if metric.is_worst_group() { None } else { number(self.nll, &self.metrics, metric.key()) }
+    }
 }
 
 impl Validation {
+    /// Whether the probability of a class was scored, and not survival curves.
+    pub fn is_of_class(&self) -> bool {
+        self.metrics.contains_key(AUC)
+    }
+
     /// The metric; absent where it is undefined.
     pub fn value(&self, metric: Monitor) -> Option<f64> {
         self.value_for(metric, None)
@@ -130,13 +223,11 @@ impl Validation {
     /// The metric, which for the worst group is that of an attribute, or of the training's own groups without one; absent
     /// where it is undefined.
     pub fn value_for(&self, metric: Monitor, attribute: Option<&str>) -> Option<f64> {
-        match metric {
-            Monitor::Nll => Some(self.nll),
-            Monitor::CTd => self.c_td,
-            Monitor::AucTd => self.auc_td,
-            Monitor::Ibs => self.ibs,
-            Monitor::WorstGroupCTd => self.groups_of(attribute).iter().filter_map(|group| group.c_td).reduce(f64::min),
+        if metric.is_worst_group() {
+            let of_groups = self.groups_of(attribute).iter().filter_map(|group| group.value(metric.overall()));
+            return of_groups.reduce(f64::min);
         }
+        number(self.nll, &self.metrics, metric.key())
     }
 
     /// Largest minus smallest value of a group; absent with fewer than two groups that have one, and for a metric that
@@ -147,14 +238,7 @@ impl Validation {
 
     /// The same between the groups of an attribute, or the training's own groups without one.
     pub fn gap_for(&self, metric: Monitor, attribute: Option<&str>) -> Option<f64> {
-        let of_group = |group: &GroupValidation| match metric {
-            Monitor::Nll => Some(group.nll),
-            Monitor::CTd => group.c_td,
-            Monitor::AucTd => group.auc_td,
-            Monitor::Ibs => group.ibs,
-            Monitor::WorstGroupCTd => None,
-        };
-        let values: Vec<f64> = self.groups_of(attribute).iter().filter_map(of_group).collect();
+        let values: Vec<f64> = self.groups_of(attribute).iter().filter_map(|group| group.value(metric)).collect();
         Comparison::Gap.of(&values, 0.0, metric.direction())
     }
 
@@ -162,5 +246,51 @@ impl Validation {
     fn groups_of(&self, attribute: Option<&str>) -> &[GroupValidation] {
         let Some(name) = attribute else { return &self.groups };
         self.attributes.iter().find(|of| of.attribute == name).map_or(&[], |of| &of.groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(level: &str, auc: Option<f64>) -> GroupValidation {
+        GroupValidation { level: level.to_owned(), metrics: metrics_of([(Monitor::Auc, auc)]), ..Default::default() }
+    }
+
+    #[test]
+    fn the_worst_group_and_the_gap_are_of_the_groups_that_have_a_value() {
+        let groups = vec![group("a", Some(0.75)), group("b", None), group("c", Some(0.5))];
+        let metrics = metrics_of([(Monitor::Auc, Some(0.625)), (Monitor::BalancedAccuracy, None)]);
+        let validation = Validation { nll: 0.25, metrics, groups, ..Validation::default() };
+        let value = |monitor| validation.value(monitor);
+        assert_eq!(
+            [Monitor::Bce, Monitor::Auc, Monitor::WorstGroupAuc, Monitor::BalancedAccuracy, Monitor::CTd].map(value),
+            [Some(0.25), Some(0.625), Some(0.5), None, None]
+        );
+        assert_eq!((validation.gap(Monitor::Auc), validation.gap(Monitor::WorstGroupAuc)), (Some(0.25), None));
+        assert!(validation.is_of_class() && !Validation::default().is_of_class());
+    }
+
+    #[test]
+    fn a_validation_of_an_older_version_is_read() -> Result<(), serde_json::Error> {
+        let text = r#"{"nll":1.5,"c_td":0.75,"auc_td":null,"monitored":1.5,
+            "groups":[{"level":"F","n":3,"n_events":1,"nll":2.0,"c_td":0.5,"auc_td":null,"ibs":0.25}]}"#;
+        let found: Validation = serde_json::from_str(text)?;
+        let value = |monitor| found.value(monitor);
+        assert_eq!(
+            [Monitor::Nll, Monitor::CTd, Monitor::AucTd, Monitor::Ibs, Monitor::WorstGroupCTd].map(value),
+            [Some(1.5), Some(0.75), None, None, Some(0.5)]
+        );
+        assert_eq!((found.groups[0].value(Monitor::Ibs), found.is_of_class()), (Some(0.25), false));
+        let again: Validation = serde_json::from_str(&serde_json::to_string(&found)?)?;
+        assert_eq!(again, found);
+        Ok(())
+    }
+
+    #[test]
+    fn every_monitor_is_of_one_task() {
+        let names: Vec<&str> = Monitor::of_task(true).map(Monitor::name).collect();
+        assert_eq!(names, ["bce", "auc", "balanced-accuracy", "worst-group-auc"]);
+        assert_eq!(Monitor::of_task(false).count() + names.len(), Monitor::ALL.len());
     }
 }

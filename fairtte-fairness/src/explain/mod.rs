@@ -23,7 +23,7 @@ use ndarray::Array2;
 pub use self::integrated::{Attribution, integrated_gradients};
 pub use self::occlusion::{Occlusion, Patches, occlude};
 pub use self::trace::Traced;
-use crate::predict::CurveRule;
+use crate::predict::{CurveRule, of_cause};
 use crate::strategies::Strategy;
 use crate::{Batch, FairnessError};
 
@@ -37,12 +37,12 @@ pub struct RiskAt {
 }
 
 impl RiskAt {
-    /// The risk of every curve, `[n, n_times]` at `times` -> `[n]`.
+    /// The risk of every curve, `[n, n_times]` at `times` -> `[n]`; of several causes that of the event.
     ///
     /// # Errors
     /// [`FairnessError::Metric`] if the curves are none.
-    pub fn of(self, times: &[f64], survival: Array2<f64>) -> Result<Vec<f64>, FairnessError> {
-        let curves = SurvivalCurves::new(times.to_vec(), survival)?;
+    pub fn of(self, times: &[f64], survival: &Array2<f64>) -> Result<Vec<f64>, FairnessError> {
+        let curves = SurvivalCurves::new(times.to_vec(), of_cause(survival, 0, times.len()))?;
         Ok(curves.all_at(self.horizon, self.reading).into_iter().map(|survival| 1.0 - survival).collect())
     }
 }
@@ -58,7 +58,7 @@ pub fn risks(
     at: RiskAt,
     device: &Device,
 ) -> Result<Vec<f64>, FairnessError> {
-    at.of(rule.grid.times(), strategy.predict(&Batch::from_host(batch, device)?, rule)?)
+    at.of(rule.grid.times(), &strategy.predict(&Batch::from_host(batch, device)?, rule)?)
 }
 
 /// Risks of a batch, `[batch]`, and their gradients for the inputs, in the order of `batch.pixels`.

@@ -80,7 +80,7 @@ impl<'a> Traced<'a> {
         at: RiskAt,
     ) -> Result<(Vec<f64>, Vec<Array2<f64>>), FairnessError> {
         let mut values: Vec<Array2<f32>> = self.outputs.iter().map(|outputs| on_host(outputs.clone())).collect();
-        let risks_of = |values: &[Array2<f32>]| at.of(rule.grid.times(), (self.curves)(values, rule)?);
+        let risks_of = |values: &[Array2<f32>]| at.of(rule.grid.times(), &(self.curves)(values, rule)?);
         let risks = risks_of(&values)?;
         let mut derivatives = Vec::with_capacity(values.len());
         for network in 0..values.len() {

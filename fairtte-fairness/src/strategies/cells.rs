@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::subgroup_rebalancing::sampling_weights;
 use crate::FairnessError;
+use crate::predict::targets_of;
 
 /// Group and outcome of every training sample, from which sampling, weights and strata are computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,9 +20,9 @@ pub struct TrainingCells {
     pub levels: Vec<String>,
     /// Group of every training sample, `[n]`.
     pub groups: Vec<Option<GroupId>>,
-    /// Event indicator of every training sample, `[n]`.
+    /// Event indicator of every training sample, `[n]`; an event of another cause is none.
     pub event: Vec<bool>,
-    /// Cut point of the outcome of every training sample, `[n]`: events round up, censorings down.
+    /// Cut point of the outcome of every training sample, `[n]`: events of any cause round up, censorings down.
     pub interval: Vec<usize>,
     /// Number of cut points.
     pub n_cut_points: usize,
@@ -39,13 +40,13 @@ impl TrainingCells {
         train: &[usize],
         cut_points: &CutPoints,
     ) -> Result<Self, FairnessError> {
-        let outcomes = loader.cohort().outcomes(train)?;
+        let outcomes = loader.cohort().outcomes_of_event(train)?;
         Ok(Self {
             attribute: groups.map_or_else(String::new, |groups| groups.attribute().to_owned()),
             levels: groups.map_or_else(Vec::new, |groups| groups.levels().to_vec()),
             groups: train.iter().map(|row| loader.groups()[*row]).collect(),
             event: outcomes.event().to_vec(),
-            interval: cut_points.targets("training", outcomes.time(), outcomes.event())?.intervals.index,
+            interval: targets_of("training", loader.cohort(), train, cut_points)?.intervals.index,
             n_cut_points: cut_points.n(),
         })
     }

@@ -39,8 +39,8 @@ use super::numbers::constant;
 use super::pass::{Pass, survival_of, task_alone};
 use super::reversal::reverse_gradient;
 use super::{
-    NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells,
-    Watch,
+    ExpectedBatch, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig,
+    TrainingCells, Watch,
 };
 use crate::features::Layer;
 use crate::learner::EncoderNetwork;
@@ -151,6 +151,10 @@ impl StrategySettings for CfairConfig {
         let in_range = self.lambda >= 0.0 && self.lambda.is_finite();
         check("lambda", self.lambda, in_range, "a finite number >= 0")?;
         self.stratum.validate("stratum.bins")
+    }
+
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.stratum.check_head(expected.head)
     }
 
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {

@@ -96,6 +96,10 @@ impl StrategySettings for DroChiSquareConfig {
         check("alpha", self.alpha, in_range, &expected)
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(DroChiSquare::new(self)?, spec)
     }

@@ -32,7 +32,7 @@ use super::adversary::n_trained_groups;
 use super::groups::GroupMeans;
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
-use super::{ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells};
+use super::{ExpectedBatch, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells};
 use crate::{FairnessError, LearnerSpec, check};
 
 /// Below this length a representation has no direction.
@@ -93,6 +93,10 @@ impl StrategySettings for EndConfig {
             check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
         }
         self.stratum.validate("stratum.bins")
+    }
+
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.stratum.check_head(expected.head)
     }
 
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {

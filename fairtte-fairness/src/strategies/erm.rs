@@ -20,6 +20,10 @@ impl StrategySettings for NoSettings {
         false
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(Erm, spec)
     }

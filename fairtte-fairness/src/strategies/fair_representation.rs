@@ -33,7 +33,10 @@ use super::adversary::n_trained_groups;
 use super::groups::{GroupMeans, on_host};
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
-use super::{Idle, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells, Warns, Watch};
+use super::{
+    ExpectedBatch, Idle, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells, Warns,
+    Watch,
+};
 use crate::{FairnessError, LearnerSpec, check};
 
 /// gamma of `DomainBed`.
@@ -147,6 +150,10 @@ impl StrategySettings for FairRepresentationConfig {
         let kind = format!("{:?}", self.stratum.kind);
         check("stratum", kind, has_effect, "no value without conditional = true")?;
         self.stratum.validate("stratum.bins")
+    }
+
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.stratum.check_head(expected.head)
     }
 
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {

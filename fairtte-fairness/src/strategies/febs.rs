@@ -63,6 +63,10 @@ impl StrategySettings for FebsConfig {
         check("decay", decay, (0.0..1.0).contains(&decay), "a number in [0, 1)")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(Febs::new(self, cells)?, spec)
     }

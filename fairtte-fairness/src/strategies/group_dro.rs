@@ -84,6 +84,10 @@ impl StrategySettings for GroupDroConfig {
         check("adjustment", adjustment, in_range, "a finite number >= 0")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(GroupDro::new(self, cells)?, spec)
     }

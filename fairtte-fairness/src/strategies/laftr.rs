@@ -42,8 +42,8 @@ use super::batch_cells::BatchCells;
 use super::numbers::constant;
 use super::pass::{Pass, task_alone};
 use super::{
-    Accumulation, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig,
-    StratumKind, TrainingCells, Watch,
+    Accumulation, ExpectedBatch, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings,
+    StratumConfig, StratumKind, TrainingCells, Watch,
 };
 use crate::features::Layer;
 use crate::learner::EncoderNetwork;
@@ -134,6 +134,10 @@ impl StrategySettings for LaftrConfig {
         let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
         let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";
         check("mode", format!("{mode:?}").to_lowercase(), fits, expected)
+    }
+
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.stratum.check_head(expected.head)
     }
 
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {

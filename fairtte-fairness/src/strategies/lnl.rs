@@ -87,6 +87,10 @@ impl StrategySettings for LnlConfig {
         check("predictor-learning-rate", rate, positive, "a finite number > 0")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Lnl::new(self, spec, cells)?))
     }

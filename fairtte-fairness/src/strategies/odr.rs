@@ -117,6 +117,10 @@ impl StrategySettings for OdrConfig {
         check("code", self.code, in_range, "a whole number from 2 to 65536")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Odr::new(self, spec, cells)?))
     }

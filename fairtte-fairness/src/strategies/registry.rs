@@ -48,6 +48,20 @@ impl StrategyConfig {
         self.settings().needs_groups()
     }
 
+    /// As [`StrategySettings::models_causes`].
+    pub fn models_causes(&self) -> bool {
+        self.settings().models_causes()
+    }
+
+    /// Names of the strategies of this crate that work where events have several causes.
+    pub fn of_causes() -> Vec<&'static str> {
+        let models = |name: &&str| {
+            let strategy: Result<Self, _> = serde_json::from_value(serde_json::json!({ *name: {} }));
+            strategy.is_ok_and(|strategy| strategy.models_causes())
+        };
+        Self::NAMES.iter().copied().filter(models).collect()
+    }
+
     /// As [`StrategySettings::validate`].
     ///
     /// # Errors

@@ -96,6 +96,10 @@ impl StrategySettings for SamConfig {
         check("eta", eta, has_effect, "no value without adaptive = true")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Sam::new(self, Learner::new(spec, NETWORK)?)?))
     }

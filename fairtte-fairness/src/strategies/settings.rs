@@ -18,6 +18,12 @@ pub trait StrategySettings: Debug + Send + Sync {
         true
     }
 
+    /// Whether the method works where events have several causes: it then only combines the losses of the head, and nothing in it
+    /// takes an event of another cause for a censoring.
+    fn models_causes(&self) -> bool {
+        false
+    }
+
     /// Checks the ranges, and that no setting is without effect.
     ///
     /// # Errors

@@ -97,7 +97,8 @@ impl StepContext<'_> {
     /// # Errors
     /// [`FairnessError::Survival`] for a negative time.
     pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
-        Ok(self.outputs.cut_points.targets("training", &batch.time, &batch.event)?)
+        let Batch { time, event, competing, .. } = batch;
+        Ok(self.outputs.cut_points.targets_of_causes("training", time, event, competing)?)
     }
 
     /// Times at which a network for this head is evaluated; empty unless it reads times.

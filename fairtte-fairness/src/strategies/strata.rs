@@ -12,12 +12,15 @@
 //! same class. Events are binned by the cut point they round up to, censorings by the one they round down to; a
 //! censoring at the horizon's cut point is after it. Bins are blocks of cut points of equal number.
 //!
+//! Where a class is predicted, its one interval makes the classes themselves the strata of the first two kinds, which are then the
+//! same: the methods have their published form. `event-x-bin` is refused.
+//!
 //! The three kinds are definitions of our own (a stratum in place of the class label); `event` is closest to
 //! MEDFAIR (Zong et al. 2023).
 
 use std::collections::BTreeMap;
 
-use fairtte_survival::IntervalTargets;
+use fairtte_survival::{IntervalTargets, SurvivalHead};
 use serde::{Deserialize, Serialize};
 
 use super::TrainingCells;
@@ -55,6 +58,15 @@ impl Default for StratumConfig {
 }
 
 impl StratumConfig {
+    /// Refuses bins of time where a class is predicted.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming `stratum.kind`.
+    pub fn check_head(&self, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        let fits = self.kind != StratumKind::EventXBin || !head.predicts_class();
+        check("stratum.kind", "event-x-bin", fits, "no bins of time with a class, whose strata are the two classes")
+    }
+
     /// Checks the ranges, and that no setting is without effect; `key` is that of [`bins`](Self::bins).
     ///
     /// # Errors
@@ -76,6 +88,8 @@ pub struct Strata {
     /// Cut point of the horizon.
     horizon: usize,
     n_cut_points: usize,
+    /// Whether nobody leaves before the end of the only interval, so that the strata are classes.
+    of_class: bool,
 }
 
 impl Strata {
@@ -86,7 +100,8 @@ impl Strata {
     /// few samples.
     pub fn fit(config: &StratumConfig, cells: &TrainingCells, strategy: &'static str) -> Result<Self, FairnessError> {
         let horizon = median_event(&cells.interval, &cells.event).ok_or(FairnessError::NoStrata { strategy })?;
-        let strata = Self { config: *config, horizon, n_cut_points: cells.n_cut_points };
+        let of_class = cells.n_cut_points == 2 && cells.interval.iter().all(|q| *q == 1);
+        let strata = Self { config: *config, horizon, n_cut_points: cells.n_cut_points, of_class };
         let mut counts = BTreeMap::new();
         for (i, group) in cells.groups.iter().enumerate() {
             if let (Some(group), Some(stratum)) = (group, strata.stratum(cells.interval[i], cells.event[i])) {
@@ -135,6 +150,7 @@ impl Strata {
     fn name(&self, stratum: usize) -> String {
         let status = if stratum % 2 == 1 { "event" } else { "censored" };
         match self.config.kind {
+            _ if self.of_class => (if stratum == 1 { "the positive class" } else { "the negative class" }).to_owned(),
             StratumKind::StatusAtHorizon if stratum == 1 => "event by the median event time".to_owned(),
             StratumKind::StatusAtHorizon => "under observation after the median event time".to_owned(),
             StratumKind::Event => status.to_owned(),
@@ -185,6 +201,26 @@ mod tests {
         let outcomes = IntervalTargets { index: vec![2, 3, 1, 2, 4], event: vec![true, true, false, false, false] };
         // Half of the events are at cut 2: one at 3 comes later, a censoring at 1 gives no information on cut 2.
         assert_eq!(strata.of(&outcomes), [Some(1), Some(0), None, Some(0), Some(0)]);
+    }
+
+    /// A class is an event in the one interval, [0, 1], or none: index 1 for everybody.
+    #[test]
+    fn the_strata_of_a_class_are_the_classes() {
+        for kind in [StratumKind::StatusAtHorizon, StratumKind::Event] {
+            let config = StratumConfig { kind, ..StratumConfig::default() };
+            let of_class = |n: usize| TrainingCells { n_cut_points: 2, ..cells(n, &[(1, true), (1, false)]) };
+            let strata = Strata::fit(&config, &of_class(40), "cfair").unwrap();
+            let outcomes = IntervalTargets { index: vec![1; 3], event: vec![true, false, true] };
+            assert_eq!((strata.of(&outcomes), strata.n()), (vec![Some(1), Some(0), Some(1)], 2));
+            let error = Strata::fit(&config, &of_class(18), "cfair").unwrap_err().to_string();
+            assert!(error.ends_with("group Female, the negative class, has 9"), "{error}");
+        }
+        let head = fairtte_survival::HeadSettings::build(&fairtte_survival::BinaryConfig::default()).unwrap();
+        let bins = StratumConfig { kind: StratumKind::EventXBin, bins: 4 };
+        let refused = bins.check_head(head.as_ref()).unwrap_err().to_string();
+        assert!(refused.contains("event-x-bin") && refused.contains("two classes"), "{refused}");
+        assert!(StratumConfig::default().check_head(head.as_ref()).is_ok());
+        assert!(bins.check_head(&fairtte_survival::NnetSurvival).is_ok());
     }
 
     #[test]

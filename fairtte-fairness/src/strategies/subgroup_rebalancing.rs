@@ -87,6 +87,10 @@ impl StrategySettings for SubgroupRebalancingConfig {
         check("by", format!("{:?}", self.by), has_effect, expected)
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(SubgroupRebalancing::new(self, cells)?, spec)
     }

@@ -6,6 +6,7 @@
 //! consists of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
 //! is not part of its step: no strategy sees it, and a step of such batches alone is skipped (`plan.rs`).
 
+mod ahead;
 mod observer;
 mod plan;
 mod progress;
@@ -23,9 +24,11 @@ use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::Loader;
 use fairtte_metrics::Groups;
+use fairtte_models::computes_on_host;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use self::ahead::Ahead;
 use self::observer::Observers;
 use self::plan::Plan;
 use self::progress::{Took, Totals};
@@ -34,7 +37,7 @@ use self::validation::Validator;
 use crate::EQUAL_PREDICTIONS;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
-use crate::predict::Outputs;
+use crate::predict::{Outputs, targets_of};
 use crate::strategies::{
     Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings,
 };
@@ -67,6 +70,10 @@ pub struct TrainingConfig {
     pub patience: usize,
     /// Minutes after which a checkpoint is written in the middle of an epoch, at least 0; 0 = only at its end.
     pub checkpoint_minutes: f64,
+    /// Batches that the host makes while the device computes, at most 64; 0 = each when it is needed. Absent: 2 on a device with
+    /// memory of its own, 0 where the host computes. It changes no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<usize>,
     /// How step sizes change over the training.
     pub schedule: ScheduleConfig,
 }
@@ -80,6 +87,7 @@ impl Default for TrainingConfig {
             monitor: Monitor::Nll,
             patience: 5,
             checkpoint_minutes: 15.0,
+            prefetch: None,
             schedule: ScheduleConfig::default(),
         }
     }
@@ -98,6 +106,8 @@ impl TrainingConfig {
         check("patience", patience, patience >= 1, "at least 1")?;
         let in_range = (0.0..=1e6).contains(&minutes);
         check("checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
+        let n_ahead = self.prefetch.unwrap_or(0);
+        check("prefetch", n_ahead, n_ahead <= 64, "a whole number from 0 to 64 (0 = off)")?;
         self.schedule.validate()
     }
 
@@ -202,6 +212,9 @@ impl<'a> Trainer<'a> {
     pub fn fit(self, strategy: &mut dyn Strategy) -> Result<TrainedRun, FairnessError> {
         let Self { data, config, folder, mut observers, stop } = self;
         config.validate()?;
+        let (head, n_causes) = (data.outputs.head, data.loader.cohort().causes().len().max(1));
+        let expected = format!("a head that was built for {n_causes}, the number of causes of an event");
+        check("head", head.name(), head.n_causes() == n_causes, &expected)?;
         let validator = Validator::new(data)?;
         strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
         let checkpoints = Checkpoints::new(&folder.join(FOLDER));
@@ -241,7 +254,8 @@ pub fn use_epoch(
 
 /// Metrics of the validation part by its curves, `[n_validation, n_times]`: rows in the order of `data.validation`, times
 /// those of the predictions. After [`use_epoch`] the curves need not be those that were scored at the end of the epoch:
-/// weights may have been averaged and curves recalibrated since.
+/// weights may have been averaged and curves recalibrated since. Of several causes there is a block of times for each
+/// ([`of_cause`](crate::of_cause)); with the one of the predicted cause alone the likelihood counts as infinite.
 ///
 /// # Errors
 /// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if they are not survival curves.
@@ -307,19 +321,34 @@ impl Training<'_, '_> {
         let TrainingData { loader, train, seed, device, .. } = *self.data;
         let device = device.clone().autodiff();
         let sampling = self.strategy.sampling();
-        let mut batches = loader.batches(train, self.config.batch_size, &sampling, seed, epoch as u64)?;
+        let batches = loader.batches(train, self.config.batch_size, &sampling, seed, epoch as u64)?;
         let plan = self.plan(batches.rows())?;
+        let n_ahead = self.config.prefetch.unwrap_or(if computes_on_host(&device) { 0 } else { 2 });
+        let places = (n_done..plan.n()).filter(|step| plan.has_loss(*step));
+        std::thread::scope(|scope| {
+            let batches = Ahead::new(batches, places, n_ahead, scope);
+            self.steps((epoch, n_done), &plan, batches, &device, totals)
+        })
+    }
+
+    /// The steps of an epoch from batch `n_done` on; `batches` are those of them that have a loss.
+    fn steps(
+        &mut self,
+        (epoch, n_done): (usize, usize),
+        plan: &Plan,
+        mut batches: Ahead<'_>,
+        device: &Device,
+        totals: &mut Totals,
+    ) -> Result<(), FairnessError> {
         let began = Instant::now();
         let before = totals.seconds;
-        let mut skipped = n_done;
         for step in n_done..plan.n() {
             if plan.has_loss(step) {
                 let started = Instant::now();
-                let Some(host) = batches.nth(std::mem::take(&mut skipped)) else { break };
-                let batch = Batch::from_host(host, &device)?;
-                self.step((epoch, step), &plan, &batch, started.elapsed(), totals)?;
+                let Some(host) = batches.next() else { break };
+                let batch = Batch::from_host(host, device)?;
+                self.step((epoch, step), plan, &batch, started.elapsed(), totals)?;
             } else {
-                skipped += 1;
                 totals.skip();
                 self.observers.batch_skipped(epoch);
             }
@@ -345,9 +374,7 @@ impl Training<'_, '_> {
     fn plan<'r>(&self, batches: impl Iterator<Item = &'r [usize]>) -> Result<Plan, FairnessError> {
         let TrainingData { outputs: Outputs { head, cut_points }, loader, .. } = *self.data;
         let has_loss = |rows: &[usize]| {
-            let samples = || rows.iter().map(|row| &loader.cohort().samples[*row]);
-            let (time, event): (Vec<f64>, Vec<bool>) = samples().map(|sample| (sample.time, sample.event)).unzip();
-            Ok(head.counted(&cut_points.targets("training", &time, &event)?).contains(&true))
+            Ok(head.counted(&targets_of("training", loader.cohort(), rows, cut_points)?).contains(&true))
         };
         let has_loss = batches.map(has_loss).collect::<Result<_, FairnessError>>()?;
         Ok(Plan::new(has_loss, self.config.accumulate))

@@ -52,11 +52,20 @@ impl EpochRule {
         Self { criterion: Criterion::SmallestGap, metric, attribute: None }
     }
 
-    /// All rules of a training: eight without `attributes`, else four, and four per attribute.
+    /// All rules of a training on survival curves: eight without `attributes`, else four, and four per attribute.
     pub fn all(attributes: &[&str]) -> Vec<Self> {
-        let overall = [Monitor::Nll, Monitor::CTd, Monitor::AucTd, Monitor::Ibs].map(Self::best);
-        let gaps = [Monitor::CTd, Monitor::AucTd, Monitor::Ibs].map(Self::smallest_gap);
-        let of_groups: Vec<Self> = [Self::best(Monitor::WorstGroupCTd)].into_iter().chain(gaps).collect();
+        Self::of_task(false, attributes)
+    }
+
+    /// All rules of a training: the best value of every metric, overall and in the worst group, and the smallest gap in each but
+    /// the loss.
+    pub fn of_task(of_class: bool, attributes: &[&str]) -> Vec<Self> {
+        let monitors: Vec<Monitor> = Monitor::of_task(of_class).collect();
+        let (worst, overall): (Vec<Monitor>, Vec<Monitor>) =
+            monitors.into_iter().partition(|monitor| monitor.is_worst_group());
+        let gaps: Vec<Self> = overall[1..].iter().copied().map(Self::smallest_gap).collect();
+        let overall = overall.into_iter().map(Self::best);
+        let of_groups: Vec<Self> = worst.into_iter().map(Self::best).chain(gaps).collect();
         let of = |name: &&str| {
             let name = (*name).to_owned();
             of_groups.iter().map(move |rule| Self { attribute: Some(name.clone()), ..rule.clone() }).collect::<Vec<_>>()
@@ -69,7 +78,8 @@ impl EpochRule {
     /// The rules for epochs that were scored so.
     fn of(epochs: &[&Validation]) -> Vec<Self> {
         let attributes = epochs.last().map(|epoch| &epoch.attributes).into_iter().flatten();
-        Self::all(&attributes.map(|of| of.attribute.as_str()).collect::<Vec<_>>())
+        let of_class = epochs.last().is_some_and(|epoch| epoch.is_of_class());
+        Self::of_task(of_class, &attributes.map(|of| of.attribute.as_str()).collect::<Vec<_>>())
     }
 
     /// Name in files: that of the metric, with `gap-` before it for the smallest gap and `@` with the attribute after it.
@@ -188,15 +198,17 @@ fn tolerated(rule: &EpochRule, epochs: &[&Validation]) -> Result<Tolerated, Metr
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
-    use crate::monitor::GroupValidation;
+    use crate::monitor::{GroupValidation, Metrics, metrics_of};
     use fairtte_metrics::seeds::stream;
     use rand::RngExt as _;
 
     /// Overall values, and those of two groups: (C^td, AUC^td, IBS) each.
     fn epoch(overall: [Option<f64>; 3], groups: [[Option<f64>; 3]; 2]) -> Validation {
-        let group = |[c_td, auc_td, ibs]: [Option<f64>; 3]| GroupValidation { c_td, auc_td, ibs, ..Default::default() };
-        let [c_td, auc_td, ibs] = overall;
-        Validation { c_td, auc_td, ibs, groups: groups.map(group).to_vec(), ..Validation::default() }
+        let metrics = |values: [Option<f64>; 3]| -> Metrics {
+            metrics_of([Monitor::CTd, Monitor::AucTd, Monitor::Ibs].into_iter().zip(values))
+        };
+        let group = |values| GroupValidation { metrics: metrics(values), ..Default::default() };
+        Validation { metrics: metrics(overall), groups: groups.map(group).to_vec(), ..Validation::default() }
     }
 
     fn with_gap(c_td: f64, gap: f64) -> Validation {
@@ -216,6 +228,28 @@ mod tests {
         let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
         // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
         assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn the_rules_of_a_class_are_those_of_its_metrics() {
+        let names = |attributes: &[&str]| -> Vec<String> {
+            EpochRule::of_task(true, attributes).iter().map(EpochRule::name).collect()
+        };
+        let overall = ["bce", "auc", "balanced-accuracy"];
+        let of_groups = ["worst-group-auc", "gap-auc", "gap-balanced-accuracy"];
+        assert_eq!(names(&[]), [overall, of_groups].concat());
+        let of_sex = of_groups.map(|name| format!("{name}@sex"));
+        assert_eq!(names(&["sex"]), [overall.map(str::to_owned), of_sex].concat());
+        let epoch = |auc: f64, gap: f64| {
+            let group =
+                |auc| GroupValidation { metrics: metrics_of([(Monitor::Auc, Some(auc))]), ..Default::default() };
+            let (groups, metrics) = (vec![group(auc), group(auc - gap)], metrics_of([(Monitor::Auc, Some(auc))]));
+            Validation { metrics, groups, ..Validation::default() }
+        };
+        let epochs = [epoch(0.75, 0.25), epoch(0.8, 0.5), epoch(0.5, 0.0)];
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::Auc)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::WorstGroupAuc)), Some(1));
+        assert_eq!(chosen(&epochs, &EpochRule::smallest_gap(Monitor::Auc)), Some(2), "0.75 is below 95 % of 0.8");
     }
 
     #[test]

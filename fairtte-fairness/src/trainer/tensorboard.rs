@@ -102,14 +102,14 @@ fn scalars(epoch: &EpochReport) -> Vec<(String, f64)> {
         of("seconds", "validation", epoch.validation_seconds),
     ];
     scalars.extend(epoch.terms.iter().map(|(name, value)| of("terms", name, *value)));
-    for metric in Monitor::ALL {
+    let of_class = epoch.validation.is_of_class();
+    for metric in Monitor::of_task(of_class) {
         let (name, validation) = (metric.name(), &epoch.validation);
         scalars.extend(validation.value(metric).map(|value| of("validation", name, value)));
         scalars.extend(validation.gap(metric).map(|gap| of("gap", name, gap)));
     }
     for group in &epoch.validation.groups {
-        let values = [("nll", Some(group.nll)), ("c-td", group.c_td), ("auc-td", group.auc_td), ("ibs", group.ibs)];
-        let defined = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let defined = Monitor::of_task(of_class).filter_map(|metric| Some((metric.name(), group.value(metric)?)));
         scalars.extend(defined.map(|(name, value)| (format!("validation-{name}/{}", group.level), value)));
     }
     scalars
@@ -168,13 +168,18 @@ fn bytes(message: &mut Vec<u8>, field: u64, value: &[u8]) {
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
     use super::*;
-    use crate::monitor::{GroupValidation, Validation};
+    use crate::monitor::{GroupValidation, Validation, metrics_of};
 
     fn report(epoch: usize) -> EpochReport {
-        let group =
-            |level: &str, c_td| GroupValidation { level: level.to_owned(), c_td, nll: 1.5, ..Default::default() };
-        let groups = vec![group("F", Some(0.5)), group("M", Some(0.75))];
-        let validation = Validation { nll: 1.25, c_td: Some(0.625), groups, ..Validation::default() };
+        let c_td = |value| metrics_of([(Monitor::CTd, Some(value))]);
+        let group = |level: &str, value| GroupValidation {
+            level: level.to_owned(),
+            metrics: c_td(value),
+            nll: 1.5,
+            ..Default::default()
+        };
+        let groups = vec![group("F", 0.5), group("M", 0.75)];
+        let validation = Validation { nll: 1.25, metrics: c_td(0.625), groups, ..Validation::default() };
         EpochReport {
             epoch,
             n_steps: 3,
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn an_epoch_is_shown_by_name_with_what_its_validation_has() {
         let mut report = report(1);
-        report.validation.groups[0].ibs = Some(0.125);
+        report.validation.groups[0].metrics.extend(metrics_of([(Monitor::Ibs, Some(0.125))]));
         let expected = [
             ("train/loss", 2.0),
             ("train/objective", 2.5),

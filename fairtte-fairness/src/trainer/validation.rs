@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicBool;
 
 use fairtte_data::Sampling;
+use fairtte_metrics::competing::CompetingOutcomes;
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId};
 use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, Targets};
 use ndarray::{Array2, Axis};
 
 use super::TrainingData;
 use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
-use crate::predict::{EvaluationPart, Outputs, Parts};
+use crate::predict::{EvaluationPart, Outputs, Parts, of_cause, targets_of};
 use crate::strategies::{ExpectedBatch, Strategy};
 use crate::{FairnessError, check};
 
@@ -25,8 +26,8 @@ pub struct Scoring {
 }
 
 impl Scoring {
-    /// `grid` holds all `cut_points`; `train` are the outcomes of the training part as the data have them, from which the
-    /// weights for censoring come. Confidence intervals are never computed, regardless of the settings.
+    /// `grid` holds all `cut_points`; `train` are the outcomes of the training part as the data have them, events of any cause as
+    /// events, from which the weights for censoring come. Confidence intervals are never computed, regardless of the settings.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] if a cut point is not in the grid, [`FairnessError::Metric`] if there is no censoring
@@ -64,6 +65,8 @@ pub(super) struct Validator<'a> {
     data: &'a TrainingData<'a>,
     train: Outcomes,
     outcomes: Outcomes,
+    /// The cause that is predicted with the outcomes of all causes, if events have several.
+    causes: Option<(u32, CompetingOutcomes)>,
     subjects: Vec<SubjectId>,
     targets: Targets,
     blocks: Vec<(usize, usize)>,
@@ -74,12 +77,13 @@ impl<'a> Validator<'a> {
     pub(super) fn new(data: &'a TrainingData<'a>) -> Result<Self, FairnessError> {
         let TrainingData { outputs: Outputs { head, cut_points }, loader, .. } = *data;
         let cohort = loader.cohort();
-        let outcomes = cohort.outcomes(data.validation)?;
+        let outcomes = cohort.outcomes_of_event(data.validation)?;
         if outcomes.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "validation", n: outcomes.n() }.into());
         }
-        let train = cohort.outcomes(data.train)?;
-        let intervals = cut_points.targets("training", train.time(), train.event())?.intervals;
+        let train = cohort.outcomes_of_event(data.train)?;
+        let intervals = targets_of("training", cohort, data.train, cut_points)?.intervals;
+        let of_causes = |cause| Ok::<_, FairnessError>((cause, cohort.competing_outcomes(data.validation, cause)?));
         let part = |groups: &[Option<GroupId>]| data.validation.iter().map(|row| groups[*row]).collect();
         let of_attribute =
             |groups: &Groups| Groups::new(groups.attribute(), groups.levels().to_vec(), part(groups.membership()));
@@ -90,7 +94,8 @@ impl<'a> Validator<'a> {
         Ok(Self {
             data,
             train,
-            targets: cut_points.targets("validation", outcomes.time(), outcomes.event())?,
+            targets: targets_of("validation", cohort, data.validation, cut_points)?,
+            causes: cohort.cause.map(of_causes).transpose()?,
             outcomes,
             subjects: cohort.subjects(data.validation),
             blocks: event_blocks(cut_points.n(), &intervals, head.needs_baseline()),
@@ -101,7 +106,7 @@ impl<'a> Validator<'a> {
     /// The expected content of a batch of the training part.
     pub(super) fn expected_batch(&self, size: usize) -> Result<ExpectedBatch<'a>, FairnessError> {
         let Outputs { head, cut_points } = self.data.outputs;
-        let train = cut_points.targets("training", self.train.time(), self.train.event())?;
+        let train = targets_of("training", self.data.loader.cohort(), self.data.train, cut_points)?;
         Ok(ExpectedBatch::of_training(size, head, &train))
     }
 
@@ -130,20 +135,26 @@ impl<'a> Validator<'a> {
         Ok(scores)
     }
 
-    /// Metrics of curves of the validation part, `[n_validation, n_times]` at the times of the predictions.
+    /// Metrics of curves of the validation part, `[n_validation, n_times]` at the times of the predictions; of several causes with
+    /// a block for each, or for the predicted one alone.
     pub(super) fn score_curves(&self, survival: &Array2<f64>) -> Result<Scores, FairnessError> {
         let scoring = self.data.scoring;
         let truth = Truth {
             subjects: &self.subjects,
             outcomes: &self.outcomes,
-            intervals: &self.targets.intervals,
+            causes: self.causes.as_ref().map(|(cause, outcomes)| (*cause, outcomes)),
+            targets: &self.targets,
             blocks: &self.blocks,
             groups: &self.groups,
             censoring: &scoring.censoring,
             settings: &scoring.settings,
+            of_class: self.data.outputs.head.predicts_class(),
         };
-        let at_cuts = survival.select(Axis(1), &scoring.cuts);
-        Ok(validate((survival, scoring.grid.times()), &at_cuts, &truth)?)
+        let n_times = scoring.grid.times().len();
+        let places =
+            (0..survival.ncols() / n_times).flat_map(|cause| scoring.cuts.iter().map(move |cut| cause * n_times + cut));
+        let at_cuts = survival.select(Axis(1), &places.collect::<Vec<_>>());
+        Ok(validate((&of_cause(survival, 0, n_times), scoring.grid.times()), &at_cuts, &truth)?)
     }
 
     /// Batches of an epoch.

@@ -99,6 +99,7 @@ impl Table {
             pixels: Pixels::Table(Tensor::from_data(TensorData::new(values, [rows.len(), N_COLUMNS]), device)),
             time: rows.iter().map(|row| self.time[*row]).collect(),
             event: rows.iter().map(|row| self.event[*row]).collect(),
+            competing: vec![0; rows.len()],
             groups: rows.iter().map(|row| self.groups[*row]).collect(),
         }
     }

@@ -80,6 +80,7 @@ fn step(learner: &mut Learner) {
         pixels: Pixels::Image(pixels),
         time: vec![1.0, 2.0, 3.0, 4.0],
         event: vec![true; 4],
+        competing: vec![0; 4],
         groups: vec![None; 4],
     };
     let outcomes = Outcomes::new(batch.time.clone(), batch.event.clone()).unwrap();

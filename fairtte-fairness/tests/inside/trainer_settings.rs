@@ -18,6 +18,9 @@ fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
     assert_eq!(found, "accumulate is 0, expected at least 1");
     let found = message(TrainingConfig { patience: 0, ..default });
     assert_eq!(found, "patience is 0, expected at least 1");
+    assert!(TrainingConfig { prefetch: Some(64), ..least }.validate().is_ok());
+    let found = message(TrainingConfig { prefetch: Some(65), ..default });
+    assert_eq!(found, "prefetch is 65, expected a whole number from 0 to 64 (0 = off)");
     for checkpoint_minutes in [-1.0, 2e6, f64::NAN] {
         let found = message(TrainingConfig { checkpoint_minutes, ..default });
         let expected = "expected a number from 0 to 1e6 (0 = off)";

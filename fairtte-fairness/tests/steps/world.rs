@@ -31,6 +31,11 @@ pub fn table() -> Table {
     crate::golden("table")
 }
 
+/// The same samples with a class as the outcome of one interval.
+pub fn class_table() -> Table {
+    crate::golden("class/table")
+}
+
 pub struct World {
     cohort: Cohort,
     features: FeatureMatrix,
@@ -75,7 +80,11 @@ impl World {
             groups: table.group.iter().map(|group| group.map(GroupId)).collect(),
             levels: table.levels,
             validation_outcomes: cohort.outcomes(&validation).unwrap(),
-            cut_points: CutPoints::equidistant(&train_outcomes, table.n_cut_points).unwrap(),
+            cut_points: if table.n_cut_points == 2 {
+                CutPoints::of_class()
+            } else {
+                CutPoints::equidistant(&train_outcomes, table.n_cut_points).unwrap()
+            },
             head: head.build().unwrap(),
             device: Device::flex(),
             cohort,

@@ -71,7 +71,7 @@ pub fn survival_at_own_time(
 }
 
 fn linear_from_one(curves: &SurvivalCurves, row: usize, time: f64) -> f64 {
-    let (grid, survival) = (curves.grid(), curves.survival().row(row));
+    let (grid, survival) = (curves.grid(), curves.curve(row));
     let last = grid.len() - 1;
     if time > grid[last] {
         // The line through (0, 1) has no slope if the only known time is 0.

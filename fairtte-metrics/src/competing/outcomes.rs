@@ -1,5 +1,7 @@
 //! Outcomes of which the event has one of several causes: what happens first, and of which kind it is.
 
+use std::collections::BTreeSet;
+
 use crate::{MetricError, Outcomes};
 
 /// Observed times and causes of `n` samples: cause 0 = censored, 1, 2, .. = an event of that cause.
@@ -22,6 +24,8 @@ pub struct CompetingOutcomes {
     all_causes: Outcomes,
     cause: Vec<u32>,
     n_causes: u32,
+    /// Causes of which there may be an event; numbers below the largest may be missing.
+    known: BTreeSet<u32>,
 }
 
 impl CompetingOutcomes {
@@ -46,8 +50,23 @@ impl CompetingOutcomes {
         if let Some(beyond) = cause.iter().find(|cause| **cause > n_causes) {
             return Err(MetricError::UnknownCause { cause: *beyond, n_causes });
         }
+        Self::of_known_causes(time, cause, 1..=n_causes)
+    }
+
+    /// As [`with_causes`](Self::with_causes), of causes with the numbers `known`, which need not be consecutive; causes with an
+    /// event are known as well.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new) for lengths and times.
+    pub fn of_known_causes(
+        time: Vec<f64>,
+        cause: Vec<u32>,
+        known: impl IntoIterator<Item = u32>,
+    ) -> Result<Self, MetricError> {
         let event = cause.iter().map(|cause| *cause > 0).collect();
-        Ok(Self { all_causes: Outcomes::new(time, event)?, cause, n_causes })
+        let known: BTreeSet<u32> = known.into_iter().chain(cause.iter().copied()).filter(|cause| *cause > 0).collect();
+        let n_causes = known.last().copied().unwrap_or(0);
+        Ok(Self { all_causes: Outcomes::new(time, event)?, cause, n_causes, known })
     }
 
     /// Observed times, in the unit of the data set.
@@ -60,9 +79,14 @@ impl CompetingOutcomes {
         &self.cause
     }
 
-    /// Number of causes; their numbers are 1 to this one.
+    /// The largest number of a cause.
     pub fn n_causes(&self) -> u32 {
         self.n_causes
+    }
+
+    /// How many causes there are: fewer than [`n_causes`](Self::n_causes) if their numbers are not consecutive.
+    pub fn n_known(&self) -> usize {
+        self.known.len()
     }
 
     /// Number of samples.
@@ -104,6 +128,7 @@ impl CompetingOutcomes {
             all_causes: self.all_causes.select(index),
             cause: index.iter().map(|row| self.cause[*row]).collect(),
             n_causes: self.n_causes,
+            known: self.known.clone(),
         }
     }
 
@@ -140,6 +165,15 @@ mod tests {
         let some = outcomes.select(&[2, 2, 1]);
         assert_eq!((some.cause(), some.time(), some.n_causes()), (&[1, 1, 0][..], &[3.0, 3.0, 2.0][..], 3));
         assert_eq!(some.all_causes().event(), [true, true, false]);
+    }
+
+    #[test]
+    fn numbers_of_causes_need_not_be_consecutive() {
+        let outcomes = CompetingOutcomes::of_known_causes(vec![1.0, 2.0, 3.0], vec![0, 5, 0], [2, 9]).unwrap();
+        assert_eq!((outcomes.n_causes(), outcomes.n_known(), outcomes.select(&[0]).n_known()), (9, 3, 3));
+        assert_eq!(outcomes.of_cause(2).unwrap().n_events(), 0);
+        let consecutive = CompetingOutcomes::new(vec![1.0, 2.0], vec![3, 1]).unwrap();
+        assert_eq!((consecutive.n_causes(), consecutive.n_known()), (3, 3), "as many as the largest number says");
     }
 
     #[test]

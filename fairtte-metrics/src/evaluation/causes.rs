@@ -54,6 +54,23 @@ pub fn evaluate_cause(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<EvaluationReport, MetricError> {
+    of_cause(subjects, (outcomes, cause), curves, censoring, groups, settings, |input, chosen, predictions| {
+        let metrics = each_metric(input, predictions, &chosen.horizon, true, |metric| metric.report(input, 0))?;
+        let about = EvaluatedCause::of(outcomes, cause);
+        Ok(EvaluationReport { cause: Some(about), ..chosen.report(input, &predictions[0], metrics)? })
+    })
+}
+
+/// Checks the arguments of [`evaluate_cause`], and calls `work` with what the metrics of the cause read.
+pub(super) fn of_cause<T>(
+    subjects: &[SubjectId],
+    (outcomes, cause): (&CompetingOutcomes, u32),
+    curves: &IncidenceCurves,
+    censoring: &CensoringCurve,
+    groups: &[Groups],
+    settings: &EvaluationSettings,
+    work: impl FnOnce(&Input<'_>, &ChosenTimes, &[Predictions<'_>; 1]) -> Result<T, MetricError>,
+) -> Result<T, MetricError> {
     let (of_cause, competing, settings) = (outcomes.of_cause(cause)?, outcomes.competing(cause)?, settings.of_cause());
     let input = Input { subjects, outcomes: &of_cause, competing: Some(&competing), groups, settings: &settings };
     input.check()?;
@@ -61,16 +78,14 @@ pub fn evaluate_cause(
     without.check_rows(outcomes.n())?;
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([without], settings.reading));
     let predictions = [Predictions { curves: without, censoring, times: chosen.times() }];
-    let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
-    let about = EvaluatedCause::of(outcomes, cause);
-    Ok(EvaluationReport { cause: Some(about), ..chosen.report(&input, &predictions[0], metrics)? })
+    work(&input, &chosen, &predictions)
 }
 
 impl EvaluatedCause {
     /// The cause with the events of others.
     pub(crate) fn of(outcomes: &CompetingOutcomes, cause: u32) -> Self {
         let n_competing = outcomes.all_causes().n_events() - outcomes.n_events(cause);
-        Self { cause, n_causes: outcomes.n_causes(), n_competing }
+        Self { cause, n_causes: outcomes.n_known(), n_competing }
     }
 }
 

@@ -371,7 +371,7 @@ impl ClassSlice {
 
 impl Evaluated<'static> {
     /// The metrics of a class; `relabelled` says whether groups are relabelled as well.
-    fn of_classes(
+    pub(super) fn of_classes(
         input: &Input<'_>,
         predictions: &ClassPredictions,
         class: &ClassSettings,
@@ -410,6 +410,7 @@ impl Evaluated<'static> {
 /// The metrics of every slice for all weights of `draws`, in parallel over blocks of them.
 fn values(slices: &[ClassSlice], draws: Draws<'_>, stop: &Stop) -> Result<Values<ClassValues>, MetricError> {
     let n_rows = slices[0].rows.len();
+    stop.expect(draws.n_blocks());
     let of_block = |block: usize| -> Result<Vec<Vec<ClassValues>>, MetricError> {
         let first = block * LANES;
         let mut weights: Vec<LaneWeights> = vec![[0; LANES]; n_rows];
@@ -418,7 +419,7 @@ fn values(slices: &[ClassSlice], draws: Draws<'_>, stop: &Stop) -> Result<Values
         let by_slice: Vec<Vec<ClassValues>> = slices.iter().map(|slice| slice.replicates(&weights, n_draws)).collect();
         Ok((0..n_draws).map(|draw| by_slice.iter().map(|of_slice| of_slice[draw]).collect()).collect())
     };
-    let blocks = (0..draws.n().div_ceil(LANES)).into_par_iter().map(of_block);
+    let blocks = (0..draws.n_blocks()).into_par_iter().map(of_block);
     let values = blocks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; N_CLASS_METRICS]; slices.len()] })
 }

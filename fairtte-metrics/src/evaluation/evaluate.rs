@@ -114,6 +114,7 @@ impl ChosenTimes {
         metrics: Vec<MetricReport>,
     ) -> Result<EvaluationReport, MetricError> {
         let Input { subjects, outcomes, settings, .. } = *input;
+        settings.stop.check()?;
         let (curves, horizon) = (predictions.curves, &self.horizon);
         let at = horizon.as_ref().map(|time| AtHorizon::new(curves, settings.reading, *time));
         let at = at.as_ref().map_err(|reason| *reason);
@@ -124,6 +125,7 @@ impl ChosenTimes {
             n_subjects: count_subjects(subjects, &all_rows),
             cause: None,
             class: None,
+            masks: None,
             reading: settings.reading.to_string(),
             settings: settings.clone(),
             times_undefined: self.window.as_ref().err().map(ToString::to_string),

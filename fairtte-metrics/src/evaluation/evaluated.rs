@@ -132,13 +132,15 @@ pub(crate) enum Counted {
     Events,
     /// Samples of the rarer class, where events are positive samples: metrics of a class need both.
     RarerClass,
+    /// Samples with a value of the metric, which stand as events.
+    Values,
 }
 
 impl Counted {
     /// How many there are among `n` samples with `n_events` events.
     pub(crate) fn of(self, n: usize, n_events: usize) -> usize {
         match self {
-            Self::Events => n_events,
+            Self::Events | Self::Values => n_events,
             Self::RarerClass => n_events.min(n - n_events),
         }
     }
@@ -148,6 +150,7 @@ impl Counted {
         match self {
             Self::Events => MetricError::FewEvents { n_events: n, needed },
             Self::RarerClass => MetricError::FewOfClass { n, needed },
+            Self::Values => MetricError::FewValues { n, needed },
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::observed_expected::PreparedObservedExpected;
 use crate::competing::calibration::PreparedCauseObserved;
-use crate::competing::observed_without;
+use crate::competing::{CompetingOutcomes, observed_without};
 use crate::estimators::KaplanMeier;
 use crate::evaluation::evaluated::{AtHorizon, Input, count_subjects};
 use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
@@ -100,6 +100,27 @@ pub fn describe_groups(
     outcomes: &Outcomes,
     groups: &[Groups],
 ) -> Result<Vec<GroupSummary>, MetricError> {
+    described(subjects, (outcomes, None), groups)
+}
+
+/// As [`describe_groups`], of one of several causes: events are those of `cause`, those of others are counted apart.
+///
+/// # Errors
+/// As [`describe_groups`]; [`MetricError::UnknownCause`].
+pub fn describe_groups_of_cause(
+    subjects: &[SubjectId],
+    (outcomes, cause): (&CompetingOutcomes, u32),
+    groups: &[Groups],
+) -> Result<Vec<GroupSummary>, MetricError> {
+    let competing = outcomes.competing(cause)?;
+    described(subjects, (&outcomes.of_cause(cause)?, Some(&competing)), groups)
+}
+
+fn described(
+    subjects: &[SubjectId],
+    (outcomes, competing): (&Outcomes, Option<&[bool]>),
+    groups: &[Groups],
+) -> Result<Vec<GroupSummary>, MetricError> {
     let expected = outcomes.n();
     let lengths = groups.iter().map(|groups| ("group memberships", groups.n()));
     for (what, found) in std::iter::once(("subjects", subjects.len())).chain(lengths) {
@@ -108,11 +129,11 @@ pub fn describe_groups(
         }
     }
     let all: Vec<usize> = (0..expected).collect();
-    let mut described = vec![counts(None, &all, subjects, (outcomes, None))?];
+    let mut described = vec![counts(None, &all, subjects, (outcomes, competing))?];
     for groups in groups {
         let name = |group: GroupId| Some((groups.attribute(), groups.levels()[group.index()].as_str()));
         for group in groups.ids() {
-            described.push(counts(name(group), &groups.rows(group), subjects, (outcomes, None))?);
+            described.push(counts(name(group), &groups.rows(group), subjects, (outcomes, competing))?);
         }
     }
     Ok(described)

@@ -11,7 +11,7 @@ use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
-use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, concordance_td};
+use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, auc_td, concordance_td};
 use crate::resampling::replicates::{self, AUC, Cells, IBS, N_METRICS, Sorted, SortedAuc};
 use crate::scores::PreparedBrier;
 
@@ -27,12 +27,17 @@ impl Evaluated<'_> {
         curves.check_rows(outcomes.n())?;
         let bootstrap = input.bootstrap()?;
         let all_rows: Vec<usize> = (0..outcomes.n()).collect();
-        let (overall, auc, brier) = Slice::of_curves(&all_rows, input, predictions);
-        let slice = |rows: &[usize]| Slice::of_curves(rows, input, predictions).0;
+        // Groups come first: what replicates of the whole sample need is not in memory meanwhile.
+        let slice = |rows: &[usize]| Slice::of_curves(rows, input, predictions, false).0;
+        settings.stop.check()?;
         let attributes = per_attribute(input, slice)?;
+        settings.stop.check()?;
+        let is_drawn = settings.replicates > 0 || (relabelled && settings.permutations > 0);
+        let (overall, auc, brier) = Slice::of_curves(&all_rows, input, predictions, is_drawn);
 
+        settings.stop.check()?;
         let plan = BinPlan::new(outcomes, curves, settings.reading)?;
-        let auc = auc.ok().map(|auc| SortedAuc::new(auc, groups, bootstrap.unit_of_row()));
+        let auc = auc.map(|auc| SortedAuc::new(auc, groups, bootstrap.unit_of_row()));
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };
@@ -69,6 +74,7 @@ impl Evaluated<'_> {
 
 /// The metrics for all weights of `draws`; an IBS above 1 is none.
 fn values(sorted: &Sorted<'_>, draws: Draws<'_>, stop: &Stop) -> Result<Values<replicates::Values>, MetricError> {
+    stop.expect(draws.n_blocks() * sorted.plan.batches().len());
     let found = sorted.values(draws.n(), |first, out| draws.weights_block(first, out, stop))?;
     let n_partial = found.n_partial_auc.into_iter().map(|n_partial_auc| {
         // Only the AUC is averaged over the times that define it.
@@ -94,13 +100,15 @@ fn per_attribute(
 }
 
 impl Slice {
-    /// The metrics of some rows by the exact path, and what the replicates of the whole sample are made from.
+    /// The metrics of some rows by the exact path, and what the replicates of the whole sample are made from, the AUC only
+    /// if weights are drawn (`is_drawn`).
     fn of_curves(
         rows: &[usize],
         input: &Input<'_>,
         predictions: &Predictions<'_>,
-    ) -> (Self, Result<PreparedAucTd, MetricError>, Result<PreparedBrier, MetricError>) {
-        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
+        is_drawn: bool,
+    ) -> (Self, Option<PreparedAucTd>, Result<PreparedBrier, MetricError>) {
+        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
         let (reading, censoring) = (input.settings.reading, predictions.censoring);
         let pairs = concordance_td(&outcomes, &curves, reading, TiedPredictions::Strict);
         let concordance = |ties| SliceValue {
@@ -110,8 +118,13 @@ impl Slice {
         };
         let ones = vec![1; rows.len()];
         let times = || predictions.times.clone();
-        let auc = times().and_then(|times| AucTd::prepare(&outcomes, &curves, censoring, reading, times));
-        let auc_values = auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(&ones));
+        let (auc, auc_values) = if is_drawn {
+            let auc = times().and_then(|times| AucTd::prepare(&outcomes, &curves, censoring, reading, times));
+            let values = auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(&ones));
+            (auc.ok(), values)
+        } else {
+            (None, times().and_then(|times| auc_td(&outcomes, &curves, censoring, reading, times)))
+        };
         let undefined_times = auc_values.as_ref().map_or(0, AucTd::n_undefined);
         let brier = times().and_then(|times| PreparedBrier::new(&outcomes, &curves, censoring, reading, times));
         let ibs = brier.as_ref().map_err(MetricError::clone).and_then(|brier| {

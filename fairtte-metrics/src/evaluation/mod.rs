@@ -17,6 +17,7 @@ pub(crate) mod goal;
 pub(crate) mod groups_summary;
 pub(crate) mod horizon_classes;
 pub(crate) mod joint;
+pub(crate) mod masks;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod models;
@@ -47,8 +48,9 @@ pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCo
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
-pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups};
+pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups, describe_groups_of_cause};
 pub use horizon_classes::{HorizonReport, LeftOut, evaluate_at_horizon};
+pub use masks::{EmptyMasks, MaskMetric, MaskReport, MaskSamples, evaluate_masks};
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, cause_metrics,
     known_metrics, register_metric, rows_metric,
@@ -63,7 +65,8 @@ pub use report::{
 };
 pub use risk_tertiles::{RiskTertile, RiskTertiles};
 pub use sampled_metrics::{
-    SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
+    SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_classes, sample_metrics,
+    sample_metrics_of_cause,
 };
 pub use settings::EvaluationSettings;
 pub use stop::Stop;

@@ -63,7 +63,7 @@ impl<'a> Evaluated<'a> {
     ) -> Result<Self, MetricError> {
         let times = predictions.times.clone().map(<[f64]>::to_vec);
         let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
-            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.rows(rows));
+            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
             let competing = input.competing_of(rows);
             let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
@@ -113,8 +113,11 @@ impl<'a> Evaluated<'a> {
         let Input { outcomes, groups, .. } = *input;
         let bootstrap = input.bootstrap()?;
         let cells = Cells::new(groups, &[]);
-        let slice = |(_, rows)| PreparedSlice::new(rows, metrics.len(), &prepare);
-        let slices: Vec<PreparedSlice<'_>> = input.slices().map(slice).collect();
+        let slice = |(_, rows)| {
+            input.settings.stop.check()?;
+            Ok(PreparedSlice::new(rows, metrics.len(), &prepare))
+        };
+        let slices: Vec<PreparedSlice<'_>> = input.slices().map(slice).collect::<Result<_, MetricError>>()?;
         // The groups of every attribute come in the order of the slices.
         let mut of_groups = slices[1..].iter();
         let attributes = groups.iter().map(|groups| {
@@ -151,6 +154,7 @@ fn values(
     stop: &Stop,
 ) -> Result<Values<Vec<Option<f64>>>, MetricError> {
     let n_rows = slices[0].rows.len();
+    stop.expect(draws.n_blocks());
     let of_block = |block: usize| -> Result<Vec<Vec<Vec<Option<f64>>>>, MetricError> {
         let first = block * LANES;
         let mut weights: Vec<LaneWeights> = vec![[0; LANES]; n_rows];
@@ -160,7 +164,7 @@ fn values(
         let of_draw = |draw: usize| by_slice.iter().map(|of_slice| of_slice[draw].clone()).collect();
         Ok((0..n_draws).map(of_draw).collect())
     };
-    let blocks = (0..draws.n().div_ceil(LANES)).into_par_iter().map(of_block);
+    let blocks = (0..draws.n_blocks()).into_par_iter().map(of_block);
     let values = blocks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; n_metrics]; slices.len()] })
 }

@@ -8,9 +8,10 @@ use crate::competing::observed_without;
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
 use crate::evaluation::{
-    CalibrationCurve, CensoringByGroup, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary,
+    CalibrationCurve, CensoringByGroup, ClassGroups, ClassModels, ClassReport, ClassSettings, GroupSummary, MaskReport,
     ModelReports, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow,
 };
+use crate::masks::MaskSettings;
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -34,7 +35,11 @@ pub struct EvaluationReport {
     /// neither times nor curves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassSettings>,
-    /// How curves were read between grid points, for example `refined x10`; empty of a class.
+    /// How masks were compared, where predictions are masks: then every sample is an event, and those of an estimate are its samples
+    /// with a value; there are neither times nor curves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masks: Option<MaskSettings>,
+    /// How curves were read between grid points, for example `refined x10`; empty of a class and of masks.
     pub reading: String,
     /// The settings, with all defaults written out.
     pub settings: EvaluationSettings,
@@ -82,6 +87,7 @@ impl EvaluationReport {
             n_subjects: report.n_subjects,
             cause: None,
             class: Some(report.class),
+            masks: None,
             reading: String::new(),
             settings: report.settings.clone(),
             times: None,
@@ -93,6 +99,32 @@ impl EvaluationReport {
             groups_summary: Vec::new(),
             censoring_by_group: Vec::new(),
             calibration: groups.calibration.clone(),
+            over_time: Vec::new(),
+            risk_tertiles: Vec::new(),
+            decisions: None,
+        }
+    }
+
+    /// The report of masks in the form of all reports, as [`of_class`](Self::of_class).
+    pub fn of_masks(report: &MaskReport) -> Self {
+        Self {
+            n: report.n,
+            n_events: report.n,
+            n_subjects: report.n_subjects,
+            cause: None,
+            class: None,
+            masks: Some(report.masks),
+            reading: String::new(),
+            settings: report.settings.clone(),
+            times: None,
+            times_undefined: None,
+            horizon: None,
+            horizon_undefined: None,
+            metrics: report.metrics.clone(),
+            curves: Vec::new(),
+            groups_summary: Vec::new(),
+            censoring_by_group: Vec::new(),
+            calibration: Vec::new(),
             over_time: Vec::new(),
             risk_tertiles: Vec::new(),
             decisions: None,
@@ -126,8 +158,8 @@ impl ModelReports {
 pub struct EvaluatedCause {
     /// Its number, from 1 on.
     pub cause: u32,
-    /// Causes in all.
-    pub n_causes: u32,
+    /// How many causes there are, this one among them.
+    pub n_causes: usize,
     /// Samples with an event of another cause.
     pub n_competing: usize,
 }

@@ -27,11 +27,14 @@ impl Draws<'_> {
         }
     }
 
+    /// Blocks of [`LANES`] weight vectors.
+    pub(crate) fn n_blocks(self) -> usize {
+        self.n().div_ceil(LANES)
+    }
+
     /// The weights of a block; an error once `stop` is set.
     pub(crate) fn weights_block(self, first: usize, out: &mut [u16], stop: &Stop) -> Result<(), MetricError> {
-        if stop.is_set() {
-            return Err(MetricError::Stopped);
-        }
+        stop.begin_block()?;
         match self {
             Self::Bootstrap(bootstrap) => bootstrap.weights_block(first, LANES, out),
             Self::Jackknife(jackknife) => jackknife.weights_block(first, LANES, out),

@@ -5,6 +5,11 @@
 //! their numbers are paired ([`paired_difference`](crate::resampling::paired_difference),
 //! [`relative_change`](crate::resampling::relative_change)).
 
+use crate::classification::ClassPredictions;
+use crate::competing::{CompetingOutcomes, IncidenceCurves};
+use crate::evaluation::ClassSettings;
+use crate::evaluation::causes::of_cause;
+use crate::evaluation::evaluate::{Requested, each_metric};
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled};
 use crate::evaluation::time_window::{Covered, choose_times};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
@@ -128,8 +133,56 @@ pub fn sample_metrics(
     let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
     let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times }, false)?;
+    let metrics = (0..evaluated.metrics.len()).map(|place| sampled(&input, &evaluated, place)).collect();
+    Ok(SampledMetrics { n: outcomes.n(), n_events: outcomes.n_events(), metrics })
+}
+
+/// The metrics that `settings` name, of the predicted cumulative incidence of `cause`, with all replicates; arguments, values
+/// and cost as [`evaluate_cause`](crate::evaluation::evaluate_cause).
+///
+/// # Errors
+/// Those of [`evaluate_cause`](crate::evaluation::evaluate_cause).
+pub fn sample_metrics_of_cause(
+    subjects: &[SubjectId],
+    (outcomes, cause): (&CompetingOutcomes, u32),
+    curves: &IncidenceCurves,
+    censoring: &CensoringCurve,
+    groups: &[Groups],
+    settings: &EvaluationSettings,
+) -> Result<SampledMetrics, MetricError> {
+    of_cause(subjects, (outcomes, cause), curves, censoring, groups, settings, |input, chosen, predictions| {
+        let of_metric = |found: &Requested<'_>| sampled(input, &found.evaluated[0], found.place);
+        let metrics = each_metric(input, predictions, &chosen.horizon, false, of_metric)?;
+        Ok(SampledMetrics { n: outcomes.n(), n_events: input.outcomes.n_events(), metrics })
+    })
+}
+
+/// The metrics of a class for the whole sample and every group, with all replicates; arguments, values and cost as
+/// [`evaluate_classes`](crate::evaluation::evaluate_classes). Events are positive samples.
+///
+/// # Errors
+/// Those of [`evaluate_classes`](crate::evaluation::evaluate_classes).
+pub fn sample_classes(
+    predictions: &ClassPredictions,
+    subjects: &[SubjectId],
+    groups: &[Groups],
+    class: &ClassSettings,
+    settings: &EvaluationSettings,
+) -> Result<SampledMetrics, MetricError> {
+    class.validate()?;
+    let outcomes = Outcomes::new(vec![1.0; predictions.n()], predictions.positive().to_vec())?;
+    let input = Input { subjects, outcomes: &outcomes, competing: None, groups, settings };
+    input.check()?;
+    let evaluated = Evaluated::of_classes(&input, predictions, class, false)?;
+    let metrics = (0..evaluated.metrics.len()).map(|place| sampled(&input, &evaluated, place)).collect();
+    Ok(SampledMetrics { n: outcomes.n(), n_events: outcomes.n_events(), metrics })
+}
+
+/// The metric at a place with its replicates.
+fn sampled(input: &Input<'_>, evaluated: &Evaluated<'_>, metric: usize) -> SampledMetric {
+    let Input { outcomes, groups, .. } = *input;
     let n_events = |rows: &[usize]| rows.iter().filter(|row| outcomes.event()[**row]).count();
-    let attribute = |metric: usize, place: usize| {
+    let attribute = |place: usize| {
         let of_attribute = &evaluated.attributes[place];
         let group = |(level, name): (usize, &String)| {
             let rows = groups[place].rows(of_attribute.groups[level].group);
@@ -139,14 +192,13 @@ pub fn sample_metrics(
         let groups = of_attribute.groups.iter().map(|group| &group.level).enumerate().map(group).collect();
         SampledAttribute { attribute: of_attribute.attribute.clone(), groups }
     };
-    let metric = |(metric, about): (usize, &crate::evaluation::MetricDescription<'_>)| SampledMetric {
+    let about = &evaluated.metrics[metric];
+    SampledMetric {
         name: about.name.to_owned(),
         higher_is_better: about.direction == Direction::HigherIsBetter,
         overall: evaluated.overall(metric).into(),
-        attributes: (0..groups.len()).map(|place| attribute(metric, place)).collect(),
-    };
-    let metrics = evaluated.metrics.iter().enumerate().map(metric).collect();
-    Ok(SampledMetrics { n: outcomes.n(), n_events: outcomes.n_events(), metrics })
+        attributes: (0..groups.len()).map(attribute).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +208,40 @@ mod tests {
     use super::*;
     use crate::resampling::paired_difference;
     use crate::{CensoringTies, GroupId, compare_models, evaluate};
+
+    #[test]
+    fn the_metrics_of_a_class_are_those_of_its_report_and_their_replicates_give_its_intervals()
+    -> Result<(), MetricError> {
+        let positive: Vec<bool> = (0..90).map(|k| k % 3 == 0).collect();
+        let probability = (0..90).map(|k| f64::from((k * 37 + u32::from(k % 3 == 0) * 20) % 100) / 100.0).collect();
+        let predictions = ClassPredictions::new(probability, positive)?;
+        let subjects: Vec<SubjectId> = (0..90).map(|k| SubjectId::new(format!("p{k:02}"))).collect();
+        let membership = (0..90).map(|k| Some(GroupId(k / 45))).collect();
+        let groups = [Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership)?];
+        let settings = EvaluationSettings { replicates: 100, permutations: 0, ..EvaluationSettings::default() };
+        let class = ClassSettings::default();
+        let found = sample_classes(&predictions, &subjects, &groups, &class, &settings)?;
+        let report = crate::evaluation::evaluate_classes(&predictions, &subjects, &groups, &class, &settings)?;
+        assert_eq!((found.n, found.n_events, found.metrics.len()), (90, 30, report.metrics.len()));
+        for (sampled, reported) in found.metrics.iter().zip(&report.metrics) {
+            assert_eq!(sampled.name, reported.name);
+            assert_eq!(sampled.overall.value.clone().ok(), reported.overall.value, "{}", sampled.name);
+            let of_sex = sampled.attribute("sex").map(|of| of.groups[1].value.value.clone().ok());
+            assert_eq!(of_sex, Some(reported.attributes[0].groups[1].estimate.value), "{}", sampled.name);
+            assert_eq!(sampled.overall.replicates.len(), 100);
+        }
+        let auc = found.metric("auc").map(|metric| metric.overall.clone());
+        let auc = auc.ok_or(MetricError::NoSamples)?;
+        let outside = |end: Option<f64>, is_low: bool| {
+            let end = end.unwrap_or(f64::NAN);
+            let beyond = |value: &f64| if is_low { *value < end } else { *value > end };
+            auc.replicates.iter().flatten().filter(|value| beyond(value)).count()
+        };
+        let reported = &report.metrics[0].overall;
+        // 2.5 % of 100 replicates at each end of the percentile interval.
+        assert!((1..=4).contains(&outside(reported.lower, true)) && (1..=4).contains(&outside(reported.upper, false)));
+        Ok(())
+    }
 
     fn curves(shift: f64) -> SurvivalCurves {
         let survival = |(row, time): (usize, usize)| {

@@ -1,22 +1,61 @@
-//! A flag that ends an evaluation early.
+//! A flag that ends an evaluation early, and how far the evaluation is.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::MetricError;
 
 /// A flag that another thread sets to end an evaluation: it then fails with [`MetricError::Stopped`](crate::MetricError)
-/// before its next block of 32 replicates. Clones share the flag. Not part of what is computed: two flags are equal.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+/// before its next part or block of 32 replicates. Clones share the flag. Not part of what is computed: two flags are equal.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_set: AtomicBool,
+    n_begun: AtomicUsize,
+    n_expected: AtomicUsize,
+}
 
 impl Stop {
     /// Ends the evaluations that have this flag.
     pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_set.store(true, Ordering::Relaxed);
     }
 
     /// Whether the flag was set.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_set.load(Ordering::Relaxed)
+    }
+
+    /// Blocks of replicates and permutations that were begun, and how many are known to be needed so far; the second number grows
+    /// when another metric begins.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.0.n_begun.load(Ordering::Relaxed), self.0.n_expected.load(Ordering::Relaxed))
+    }
+
+    /// So many blocks are needed in addition.
+    pub(crate) fn expect(&self, n_blocks: usize) {
+        self.0.n_expected.fetch_add(n_blocks, Ordering::Relaxed);
+    }
+
+    /// A block begins.
+    pub(crate) fn begin_block(&self) -> Result<(), MetricError> {
+        self.0.n_begun.fetch_add(1, Ordering::Relaxed);
+        self.check()
+    }
+
+    /// An error once the flag is set.
+    pub(crate) fn check(&self) -> Result<(), MetricError> {
+        if self.is_set() { Err(MetricError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// Without how far the evaluation is, so that equal results are written in the same way.
+impl fmt::Debug for Stop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Stop").field(&self.is_set()).finish()
     }
 }
 
@@ -31,12 +70,10 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::{
-        CensoringCurve, CensoringTies, EvaluationSettings, MetricError, Outcomes, SubjectId, SurvivalCurves, evaluate,
-    };
+    use crate::{CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, SubjectId, SurvivalCurves, evaluate};
 
     #[test]
-    fn a_flag_that_is_set_ends_the_replicates_and_nothing_before_them() {
+    fn a_flag_that_is_set_ends_an_evaluation_which_counts_its_blocks() {
         let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true; 3]).unwrap();
         let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.5, 0.1], [0.7, 0.6], [0.9, 0.8]]).unwrap();
         let censoring = CensoringCurve::fit(&outcomes, CensoringTies::default()).unwrap();
@@ -46,18 +83,21 @@ mod tests {
             if is_set {
                 stop.clone().set();
             }
+            let counted = stop.clone();
             let settings = EvaluationSettings {
                 replicates,
                 stop,
                 metrics: vec![metric.to_owned()],
                 ..EvaluationSettings::default()
             };
-            evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings.metrics_only()).map(drop)
+            let found = evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings.metrics_only());
+            found.map(|_| counted.progress())
         };
         for metric in ["c-td", "d-calibration"] {
             assert_eq!(run(40, true, metric), Err(MetricError::Stopped));
-            assert_eq!(run(40, false, metric), Ok(()));
-            assert_eq!(run(0, true, metric), Ok(()));
+            assert_eq!(run(0, true, metric), Err(MetricError::Stopped));
+            assert_eq!(run(40, false, metric), Ok((2, 2)));
+            assert_eq!(run(0, false, metric), Ok((0, 0)));
         }
     }
 }

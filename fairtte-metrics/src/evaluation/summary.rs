@@ -198,6 +198,7 @@ fn caution(counted: Counted, n: usize, is_distance: bool) -> Option<String> {
         let what = match counted {
             Counted::Events => "events",
             Counted::RarerClass => "samples of the rarer class",
+            Counted::Values => "samples with a value",
         };
         return Some(format!("{n} {what}, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"));
     }

@@ -7,3 +7,6 @@ pub(crate) mod per_group;
 pub use comparison::{Comparison, EquityScaling};
 pub use groups::Groups;
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
+
+#[cfg(test)]
+mod fairseg_tests;

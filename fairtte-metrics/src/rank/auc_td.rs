@@ -173,7 +173,42 @@ pub fn auc_td_with(
     times: &[f64],
     convention: AucConvention,
 ) -> Result<AucTd, MetricError> {
-    AucTd::prepare_with(outcomes, curves, censoring, reading, times, convention)?.weighted(&vec![1; outcomes.n()])
+    curves.check_rows(outcomes.n())?;
+    reading.validate()?;
+    check_grid(times)?;
+    let (middle, read) = of_curves(curves, reading, times);
+    Ok(auc_at_once(outcomes, &middle, read, censoring, times, convention))
+}
+
+/// What the samples are sorted by, and what reads predictions at some of the times.
+#[expect(clippy::type_complexity, reason = "a closure's type has no name")]
+fn of_curves<'a>(
+    curves: &'a SurvivalCurves,
+    reading: Reading,
+    times: &[f64],
+) -> (Vec<f64>, impl Fn(&[u32], usize, &[f64]) -> Vec<f64> + Sync + 'a) {
+    let middle = curves.all_at(times[times.len() / 2], reading);
+    let read = move |order: &[u32], _first: usize, times: &[f64]| {
+        let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
+        curves.read_block(order, &positions, reading)
+    };
+    (middle, read)
+}
+
+/// The AUC of all samples, each once: as [`PreparedAucTd`] without keeping the walks, which take 4 bytes per sample and time.
+fn auc_at_once(
+    outcomes: &Outcomes,
+    middle: &[f64],
+    read: impl Fn(&[u32], usize, &[f64]) -> Vec<f64> + Sync,
+    censoring: &CensoringCurve,
+    times: &[f64],
+    convention: AucConvention,
+) -> AucTd {
+    let (sorted, samples) = PreparedAucTd::sorted(outcomes, middle, censoring, times, convention);
+    let ones = vec![1; outcomes.n()];
+    let spoilt = sorted.spoilt(&ones);
+    let values = sorted.each_walk(&samples, read, convention, |time, walk| sorted.value(time, &walk, spoilt, &ones));
+    AucTd::new(times, values)
 }
 
 /// AUC of risks at every one of `times`, as [`auc_td`] of curves: `risk` is `[n, k]` with one column per time, or `[n, 1]` for
@@ -223,8 +258,7 @@ pub fn auc_of_risks(
         (0..times.len()).flat_map(of_time).collect()
     };
     let convention = AucConvention::ScikitSurvival;
-    let prepared = PreparedAucTd::of_predictions(outcomes, &middle, read, censoring, times, convention);
-    prepared.weighted(&vec![1; outcomes.n()])
+    Ok(auc_at_once(outcomes, &middle, read, censoring, times, convention))
 }
 
 /// AUC(t) sorted and ready for any number of weight vectors.
@@ -251,8 +285,9 @@ pub(crate) struct EventWithoutWeight {
     reason: MetricError,
 }
 
-/// Times that are read from the survival matrix together, because a cache line holds several columns.
-const TIMES_READ_TOGETHER: usize = 64;
+/// Times that are read from the survival matrix together, because a cache line holds several columns; more of them would only
+/// take more memory.
+const TIMES_READ_TOGETHER: usize = 16;
 
 impl PreparedAucTd {
     fn new(
@@ -263,24 +298,21 @@ impl PreparedAucTd {
         times: &[f64],
         convention: AucConvention,
     ) -> Self {
-        let middle = curves.all_at(times[times.len() / 2], reading);
-        let read = |order: &[u32], _first: usize, times: &[f64]| {
-            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
-            curves.read_block(order, &positions, reading)
-        };
-        Self::of_predictions(outcomes, &middle, read, censoring, times, convention)
+        let (middle, read) = of_curves(curves, reading, times);
+        let (sorted, samples) = Self::sorted(outcomes, &middle, censoring, times, convention);
+        let walks = sorted.each_walk(&samples, read, convention, |_, walk| walk);
+        Self { walks, ..sorted }
     }
 
-    /// `middle` is a prediction of every sample, lower = at higher risk, by which all are sorted; `read` gives the predictions
-    /// of the samples in an order at some of the times, of which the first has this place: `[times, samples]`.
-    fn of_predictions(
+    /// The samples without walks, and time and event in their order; `middle` is a prediction of every sample, lower = at higher
+    /// risk, by which all are sorted.
+    fn sorted(
         outcomes: &Outcomes,
         middle: &[f64],
-        read: impl Fn(&[u32], usize, &[f64]) -> Vec<f64> + Sync,
         censoring: &CensoringCurve,
         times: &[f64],
         convention: AucConvention,
-    ) -> Self {
+    ) -> (Self, Vec<(f64, bool)>) {
         let mut order: Vec<u32> = (0..outcomes.n()).map(to_u32).collect();
         order.sort_unstable_by(|&a, &b| middle[b as usize].total_cmp(&middle[a as usize]).then(a.cmp(&b)));
         let samples: Vec<(f64, bool)> =
@@ -292,19 +324,31 @@ impl PreparedAucTd {
             without_weight.extend(weight.err().map(|reason| EventWithoutWeight { place, time, reason }));
         }
         without_weight.sort_by(|a: &EventWithoutWeight, b| a.time.total_cmp(&b.time));
-        let walks_at = |(number, times): (usize, &[f64])| -> Vec<Walk> {
-            let predictions = read(&order, number * TIMES_READ_TOGETHER, times);
+        (Self { times: times.to_vec(), case_weights, without_weight, walks: Vec::new(), order }, samples)
+    }
+
+    /// What `found` makes of every time and its walk; `samples` are time and event in order. `read` gives the predictions of
+    /// the samples in an order at some of the times, of which the first has this place: `[times, samples]`.
+    fn each_walk<T: Send>(
+        &self,
+        samples: &[(f64, bool)],
+        read: impl Fn(&[u32], usize, &[f64]) -> Vec<f64> + Sync,
+        convention: AucConvention,
+        found: impl Fn(f64, Walk) -> T + Sync,
+    ) -> Vec<T> {
+        let n = self.order.len();
+        let of_chunk = |(number, times): (usize, &[f64])| -> Vec<T> {
+            let predictions = read(&self.order, number * TIMES_READ_TOGETHER, times);
             let walk = |(k, &t): (usize, &f64)| {
                 let role = |&(time, event): &(f64, bool)| {
                     if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
                 };
                 let is_case: Vec<Option<bool>> = samples.iter().map(role).collect();
-                Walk::new(&predictions[k * order.len()..][..order.len()], &is_case, convention.tie_tolerance())
+                found(t, Walk::new(&predictions[k * n..][..n], &is_case, convention.tie_tolerance()))
             };
             times.iter().enumerate().map(walk).collect()
         };
-        let walks = times.par_chunks(TIMES_READ_TOGETHER).enumerate().flat_map_iter(walks_at).collect();
-        Self { times: times.to_vec(), case_weights, without_weight, walks, order }
+        self.times.par_chunks(TIMES_READ_TOGETHER).enumerate().flat_map_iter(of_chunk).collect()
     }
 
     /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were repeated that often.
@@ -315,13 +359,28 @@ impl PreparedAucTd {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
     pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
         let weights = weights_in_order(weights, &self.order)?;
-        // From the time of this event on, one case has no weight.
-        let spoilt = self.without_weight.iter().find(|event| weights[event.place] > 0);
-        let value = |(&time, walk): (&f64, &Walk)| match spoilt {
+        let spoilt = self.spoilt(&weights);
+        let values = self.times.iter().zip(&self.walks);
+        let values = values.map(|(&time, walk)| self.value(time, walk, spoilt, &weights));
+        Ok(AucTd::new(&self.times, values.collect()))
+    }
+
+    /// The event from whose time on one case has no weight.
+    fn spoilt(&self, weights: &[u32]) -> Option<&EventWithoutWeight> {
+        self.without_weight.iter().find(|event| weights[event.place] > 0)
+    }
+
+    fn value(
+        &self,
+        time: f64,
+        walk: &Walk,
+        spoilt: Option<&EventWithoutWeight>,
+        weights: &[u32],
+    ) -> Result<f64, MetricError> {
+        match spoilt {
             Some(event) if event.time <= time => Err(event.reason.clone()),
-            _ => self.auc_at(time, walk, &weights),
-        };
-        Ok(AucTd::new(&self.times, self.times.iter().zip(&self.walks).map(value).collect()))
+            _ => self.auc_at(time, walk, weights),
+        }
     }
 
     /// AUC at one time; `weights` (copies of each sample) are in order.

@@ -31,7 +31,7 @@ fn count_between_two_grid_points(plan: &BinPlan, bins: &[usize], curves: &Surviv
     let column = plan.position(bins[0]).column;
     let next = (column + 1).min(curves.grid().len() - 1);
     let n_read = bins.iter().map(|&bin| plan.events(bin).last().map_or(0, |event| event.0 + 1)).max().unwrap_or(0);
-    let rows = || plan.order[..n_read].iter().map(|&row| curves.survival().row(row as usize));
+    let rows = || plan.order[..n_read].iter().map(|&row| curves.curve(row as usize));
     let here: Vec<f64> = rows().map(|row| row[column]).collect();
     let step: Vec<f64> = rows().map(|row| row[next] - row[column]).collect();
     let mut counts = Counts::default();

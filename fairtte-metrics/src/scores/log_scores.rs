@@ -69,7 +69,7 @@ impl EventDensity {
 
     /// f of `row` at `t`.
     fn density(self, curves: &SurvivalCurves, row: usize, t: f64) -> f64 {
-        let (grid, survival) = (curves.grid(), curves.survival().row(row));
+        let (grid, survival) = (curves.grid(), curves.curve(row));
         let column = grid.partition_point(|time| *time < t);
         let mass = |k: usize| if k == 0 { 1.0 - survival[0] } else { survival[k - 1] - survival[k] };
         match self {
@@ -84,7 +84,7 @@ impl EventDensity {
     fn survival(self, curves: &SurvivalCurves, row: usize, t: f64) -> f64 {
         let grid = curves.grid();
         match self {
-            Self::LinearDensity => LinearCurve::new(grid, curves.survival().row(row).iter().copied()).survival(t),
+            Self::LinearDensity => LinearCurve::new(grid, curves.curve(row).iter().copied()).survival(t),
             _ if t < grid[0] => 1.0,
             _ => curves.at(row, t, Reading::Step),
         }

@@ -22,6 +22,9 @@
 //! [`residual`]: mod@residual
 //! [`bias`]: mod@bias
 //! [`adamw`]: mod@adamw
+//! [`survey`]: mod@survey
+//! [`survey::layers`]: survey::layers
+//! [`survey::peak`]: survey::peak
 #![doc = include_str!("../README.md")]
 
 pub mod activation;
@@ -35,6 +38,7 @@ pub mod norm;
 pub mod pooling;
 pub mod residual;
 pub mod simd;
+pub mod survey;
 
 #[cfg(test)]
 mod arrays;

@@ -3,6 +3,7 @@
 //! Every loss is unreduced, `[batch]`, so that a strategy can weigh or group it, and computed in log space without any
 //! epsilon. pycox adds 1e-7 inside its logarithms; the golden values agree to about that.
 
+mod binary;
 mod cox;
 mod cox_time;
 mod deephit;
@@ -22,6 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::baseline::{Baseline, BaselineFit};
 use crate::{CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets, TimeScale};
 
+pub use binary::{Binary, BinaryConfig};
 pub use cox::{Cox, CoxConfig};
 pub use cox_time::{CoxTime, CoxTimeConfig};
 pub use deephit::{DeepHit, DeepHitConfig, Ranking};
@@ -40,6 +42,12 @@ const NEVER: f32 = -1e30;
 pub trait SurvivalHead: Debug + Send + Sync {
     /// Name in run files.
     fn name(&self) -> &'static str;
+
+    /// Number of causes of which the outputs are the risks: 1, unless it was built for several
+    /// ([`HeadSettings::build_for_causes`]).
+    fn n_causes(&self) -> usize {
+        1
+    }
 
     /// Number of outputs of the network; of one query time if it reads times.
     fn n_outputs(&self, cut_points: &CutPoints) -> usize;
@@ -87,7 +95,8 @@ pub trait SurvivalHead: Debug + Send + Sync {
     }
 
     /// Survival at the times of `grid`: outputs `[n, n_outputs]` (or one column per time of the baseline) ->
-    /// `[n, n_times]` in `f64`, non-increasing, in [0, 1].
+    /// `[n, n_times]` in `f64`, non-increasing, in [0, 1]. Of several causes 1 minus the cumulative incidence of each, one
+    /// block after the other: `[n, n_causes n_times]`.
     ///
     /// # Errors
     /// [`SurvivalError::NoBaseline`] if the head needs one and there is none.
@@ -103,10 +112,22 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// for heads that a constant has no effect on: their output layer has no bias.
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>>;
 
+    /// As [`starting_outputs`](Self::starting_outputs) from the hazards of every cause, `[n_causes][n_cut_points]`, whose sum is
+    /// below 1 at every cut point.
+    fn starting_outputs_of_causes(&self, hazards: &[Vec<f64>]) -> Option<Vec<f64>> {
+        self.starting_outputs(&hazards[0])
+    }
+
     /// Whether the curve of every subject is 1 at time 0, so that only later times of a grid distinguish subjects. True
     /// for heads with a baseline, which is 0 before the first event.
     fn starts_at_one(&self) -> bool {
         self.needs_baseline()
+    }
+
+    /// Whether it predicts the probability of a class, 1 minus survival of the one interval of [`CutPoints::of_class`], and not
+    /// a curve.
+    fn predicts_class(&self) -> bool {
+        false
     }
 
     /// Whether a sample's loss depends on the other samples of its batch.
@@ -166,6 +187,28 @@ pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64
         hazard
     });
     hazard.collect()
+}
+
+/// As [`marginal_hazard`], of each of `n_causes` causes, `[n_causes][n_intervals]`: an event of one ends the time at risk of all.
+/// The twentieth of an event is divided between them.
+///
+/// # Panics
+/// If an index is not below `n_intervals`, or a cause is above `n_causes`.
+pub fn marginal_hazards(targets: &Targets, n_causes: usize, n_intervals: usize) -> Vec<Vec<f64>> {
+    let mut leaving = vec![0_usize; n_intervals];
+    let mut events = vec![vec![0_usize; n_intervals]; n_causes];
+    for (&index, &cause) in targets.intervals.index.iter().zip(&targets.causes) {
+        leaving[index] += 1;
+        if cause > 0 {
+            events[cause - 1][index] += 1;
+        }
+    }
+    let at_risk = |interval: usize| leaving[interval..].iter().sum::<usize>() as f64;
+    let hazard = |events: Vec<usize>| {
+        let of = |(interval, n): (usize, usize)| (n as f64 + 0.05 / n_causes as f64) / (at_risk(interval) + 0.1);
+        events.into_iter().enumerate().map(of).collect()
+    };
+    events.into_iter().map(hazard).collect()
 }
 
 /// `[batch, width]` mask, `true` where `select(sample, column)`.

@@ -7,12 +7,12 @@
 //! Golden values: pycox 0.3.0 `nll_pmf`.
 
 use burn::tensor::Tensor;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{HeadSettings, NEVER, NoSettings, SurvivalHead, log_sum_exp, mask};
-use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
+use crate::{Baseline, CutPoints, PredictionGrid, SurvivalError, Targets};
 
 /// The settings of a head or strategy that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl SurvivalHead for Pmf {
     }
 
     fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
-        negative_log_likelihood(pad(logits), &targets.intervals)
+        negative_log_likelihood(pad(logits), targets, 1)
     }
 
     fn survival(
@@ -57,7 +57,7 @@ impl SurvivalHead for Pmf {
         grid: &PredictionGrid,
         _baseline: Option<&Baseline>,
     ) -> Result<Array2<f64>, SurvivalError> {
-        Ok(grid.refine(survival(&logits)))
+        Ok(grid.refine(without_events(&logits, 1)))
     }
 
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>> {
@@ -85,29 +85,44 @@ pub(super) fn pad(logits: Tensor<2>) -> Tensor<2> {
     Tensor::cat(vec![logits, zeros], 1)
 }
 
-/// Negative logarithm of the probability of the observation: interval q for an event, all intervals after q for a
-/// censored sample.
-pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+/// Negative logarithm of the probability of the observation: interval q of its cause for an event, all intervals after q of
+/// every cause for a censored sample. `padded` holds the intervals of `n_causes` causes, one block after the other, and the
+/// logit of surviving the grid.
+pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &Targets, n_causes: usize) -> Tensor<1> {
     let [batch, width] = padded.dims();
-    let ruled_out = mask(batch, width, &padded.device(), |i, m| {
-        let q = targets.index[i];
-        if targets.event[i] { m != q } else { m <= q }
+    let n_intervals = (width - 1) / n_causes;
+    let ruled_out = mask(batch, width, &padded.device(), |i, column| {
+        let (q, cause) = (targets.intervals.index[i], targets.causes[i]);
+        if cause > 0 {
+            column != (cause - 1) * n_intervals + q
+        } else {
+            column + 1 < width && column % n_intervals <= q
+        }
     });
     log_sum_exp(padded.clone()) - log_sum_exp(padded.mask_fill(ruled_out, NEVER))
 }
 
-/// Survival at the cut points, summed from the tail so that small probabilities keep their digits.
-pub(super) fn survival(logits: &ArrayView2<'_, f32>) -> Array2<f64> {
-    let mut survival = Array2::zeros(logits.dim());
-    for (row, mut curve) in logits.rows().into_iter().zip(survival.rows_mut()) {
+/// 1 minus the cumulative mass of every cause at the cut points, one block after the other: summed from the tail, so that small
+/// probabilities keep their digits.
+pub(super) fn without_events(logits: &ArrayView2<'_, f32>, n_causes: usize) -> Array2<f64> {
+    let n_intervals = logits.ncols() / n_causes;
+    let mut curves = Array2::zeros(logits.dim());
+    for (row, mut blocks) in logits.rows().into_iter().zip(curves.rows_mut()) {
         let largest = row.iter().map(|x| f64::from(*x)).fold(0.0, f64::max);
-        let weight = |x: f32| (f64::from(x) - largest).exp();
-        let mut tail = (-largest).exp(); // survives the grid
-        for (s, x) in curve.iter_mut().zip(row).rev() {
-            *s = tail;
-            tail += weight(*x);
+        let weights: Vec<f64> = row.iter().map(|x| (f64::from(*x) - largest).exp()).collect();
+        let survives = (-largest).exp();
+        let totals: Vec<f64> = weights.chunks(n_intervals).map(|cause| cause.iter().sum()).collect();
+        for cause in 0..n_causes {
+            let own = cause * n_intervals..(cause + 1) * n_intervals;
+            let others: f64 = (0..n_causes).filter(|other| *other != cause).map(|other| totals[other]).sum();
+            let mut curve = blocks.slice_mut(s![own.clone()]);
+            let mut tail = survives + others;
+            for (s, weight) in curve.iter_mut().zip(&weights[own]).rev() {
+                *s = tail;
+                tail += weight;
+            }
+            curve.mapv_inplace(|s| s / tail); // the whole sum: 1 at most
         }
-        curve.mapv_inplace(|s| s / tail); // the whole sum: 1 at most
     }
-    survival
+    curves
 }

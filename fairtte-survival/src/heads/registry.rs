@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{CoxConfig, CoxTimeConfig, DeepHitConfig, NnetSurvivalConfig, PcHazardConfig, PmfConfig, SurvivalHead};
+use super::{
+    BinaryConfig, CoxConfig, CoxTimeConfig, DeepHitConfig, NnetSurvivalConfig, PcHazardConfig, PmfConfig, SurvivalHead,
+};
 use crate::{Additions, SurvivalError};
 
 /// The settings of a head: the table `[head.NAME]` of a run file, from which the head is built.
@@ -22,6 +24,14 @@ pub trait HeadSettings: Debug + Send + Sync {
     /// # Errors
     /// [`SurvivalError::Setting`] naming the setting, its value and its range.
     fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError>;
+
+    /// As [`build`](Self::build), for `n` causes of an event, at least 2; `None` of a head of one kind of event.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn build_for_causes(&self, _n: usize) -> Result<Option<Box<dyn SurvivalHead>>, SurvivalError> {
+        Ok(None)
+    }
 }
 
 /// The settings of a head or strategy that has none.
@@ -47,6 +57,8 @@ crate::registry! {
     "cox-time" CoxTime(CoxTimeConfig),
     /// Constant hazard within each interval.
     "pc-hazard" PcHazard(PcHazardConfig),
+    /// Probability of a class.
+    "binary" Binary(BinaryConfig),
 }
 
 impl Default for HeadConfig {
@@ -62,6 +74,27 @@ impl HeadConfig {
     /// [`SurvivalError::Setting`] naming the setting, its value and its range.
     pub fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
         self.settings().build()
+    }
+
+    /// The head for `n` causes of an event; 1 = one kind of event.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); [`SurvivalError::OneKind`] of a head of one kind of event if `n` is above 1.
+    pub fn build_for(&self, n: usize) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        if n < 2 {
+            return self.build();
+        }
+        let one_kind = || SurvivalError::OneKind { head: self.name(), expected: Self::of_causes().join(", ") };
+        self.settings().build_for_causes(n)?.ok_or_else(one_kind)
+    }
+
+    /// Names of the heads of this crate that model several causes.
+    pub fn of_causes() -> Vec<&'static str> {
+        let models = |name: &&str| {
+            let head: Result<Self, _> = serde_json::from_value(serde_json::json!({ *name: {} }));
+            head.is_ok_and(|head| matches!(head.settings().build_for_causes(2), Ok(Some(_))))
+        };
+        Self::NAMES.iter().copied().filter(models).collect()
     }
 }
 

@@ -43,7 +43,7 @@ except ImportError:
             return self
 
 
-class NotFittedError(FairtteError, _NotFitted):
+class NotFittedError(FairtteError, _NotFitted):  # type: ignore[misc, unused-ignore]
     """The estimator predicts before :meth:`fit`; also scikit-learn's ``NotFittedError`` where that is installed."""
 
 
@@ -150,6 +150,23 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         functions = np.empty(len(curves), dtype=object)
         functions[:] = [StepFunction(grid, curve) for curve in curves]
         return functions
+
+    def predict_cumulative_hazard_function(self, X: Any, return_array: bool = False, times: Any = None) -> Any:
+        """The cumulative hazard, -log of :meth:`predict_survival_function`, with the same arguments; infinite where the
+        survival is 0. Functions are 0 before the first time.
+
+        Of a forest scikit-survival averages the cumulative hazards of its trees, which is another number than -log of their mean
+        survival.
+        """
+        functions = self.predict_survival_function(X, return_array=return_array, times=times)
+        if return_array:
+            with np.errstate(divide="ignore"):
+                # Not the negative: 0 has no sign.
+                return 0.0 - np.log(functions)
+        found = np.empty(len(functions), dtype=object)
+        with np.errstate(divide="ignore"):
+            found[:] = [StepFunction(function.x, 0.0 - np.log(function.y), before=0.0) for function in functions]
+        return found
 
     def score(self, X: Any, y: Any) -> float:
         """Harrell's C of :meth:`predict` for the outcomes ``y``."""

@@ -29,7 +29,8 @@ def surv(time: Any, event: Any) -> NDArray[Any]:
 
 
 class StepFunction:
-    """The survival of one sample: 1 before ``x[0]``, ``y[j]`` from ``x[j]`` on, up to the last time of the fit.
+    """The survival of one sample: 1 before ``x[0]``, ``y[j]`` from ``x[j]`` on, up to the last time of the fit. Of a cumulative hazard
+    it is 0 (``before``) there.
 
     Attributes
     ----------
@@ -39,9 +40,10 @@ class StepFunction:
         0 and the last time; a value outside is an error.
     """
 
-    def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64], before: float = 1.0) -> None:
         self.x = x
         self.y = y
+        self._before = before
         self.domain = (0.0, float(x[-1]))
 
     def __call__(self, time: Any) -> Any:
@@ -57,7 +59,7 @@ class StepFunction:
         if len(outside):
             raise MetricError(f"time is {outside[0]}, expected times in [0, {self.domain[1]}], those of the fit")
         place = np.searchsorted(self.x, at, side="right")
-        found = np.concatenate([[1.0], self.y])[place]
+        found = np.concatenate([[self._before], self.y])[place]
         return float(found) if at.ndim == 0 else found
 
     def __repr__(self) -> str:

@@ -14,12 +14,16 @@ mod cohort {
 /// Runs: all steps, resumption, crashes, what may influence what, warnings and wrong input.
 mod training {
     mod bad_input;
+    mod bench;
     mod causes;
+    mod classes;
     mod crash;
+    mod devices;
     mod estimators;
     mod learning;
     mod poison;
     mod resuming;
+    mod shifted;
     mod survival_heads;
     mod warnings;
     mod whole_run;
@@ -43,6 +47,7 @@ mod evaluation {
     mod competing;
     mod decisions;
     mod evaluate_any;
+    mod masks;
     mod same_as_peers;
     mod sensitivity;
     mod time_coverage;

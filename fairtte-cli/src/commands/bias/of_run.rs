@@ -30,6 +30,7 @@ pub(in crate::commands) struct OfRun {
 pub(in crate::commands) fn measure(run: &Path, what: OfRun, settings: BiasSettings) -> Result<BiasReport, CliError> {
     let OfRun { layer, part, components } = what;
     let open = OpenRun::read(run)?;
+    open.file.require_curves("bias")?;
     let (cohort, groups) = read_cohort(&open.folder.cohort())?;
     if groups.is_empty() {
         let message = format!("{} has no [[attribute]] to compare by", run.display());

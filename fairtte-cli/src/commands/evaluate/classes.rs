@@ -3,6 +3,7 @@
 //! One table has probabilities, classes (or times and events, with `--horizon`) and attributes. What has no meaning for a class is
 //! refused (`settings.rs`); files are read and refused as those of curves are (`read.rs`).
 
+mod of_run;
 mod publish;
 mod read;
 mod settings;
@@ -14,8 +15,12 @@ use fairtte_metrics::evaluation::{
     evaluate_class_models, evaluate_classes,
 };
 
+pub(super) use self::of_run::{evaluate_run, run_of_arguments};
+use self::publish::Source;
 use self::read::Tables;
+pub(crate) use self::settings::SHARED as SETTINGS_OF_CLASSES;
 use self::settings::Settings;
+pub(super) use self::settings::some_of;
 use super::outside::attributes_to_compare;
 use super::publish::Target;
 use super::{Outputs, dry_run, models};
@@ -41,7 +46,8 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         settings.class.threshold = settings.threshold.value;
     }
     let evaluated = Evaluated::new(&tables, &settings, reference)?;
-    publish::publish(arguments, &tables, &evaluated, &settings, &target, outputs)
+    let source = Source { title: arguments.own.title.as_deref(), part: "all", warnings: &[] };
+    publish::publish(&source, &tables, &evaluated, &settings, &target, outputs)
 }
 
 /// The numbers of every model.

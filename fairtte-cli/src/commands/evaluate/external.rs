@@ -48,6 +48,7 @@ impl Internal {
             return Err(CliError::RunFolder { path: path.to_owned(), problem });
         }
         let open = OpenRun::read(path)?;
+        open.file.require_curves("the comparison of two cohorts")?;
         let trained_on = TrainedOn::read(&open.folder)?;
         require_same_unit(&predicted.cohort, &trained_on.cohort.time_unit, &path.display().to_string())?;
         let predictions = predictions(&open.folder, predicted)?;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
-    ChangingAttribute, CurveRepairs, Rising, ScoredTable, read_incidence, read_outcomes, read_scored_table,
+    ChangingAttribute, CurveRepairs, OutsideTable as _, Rising, ScoredTable, read_incidence, read_outcomes,
+    read_scored_table,
 };
 use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::EvaluatedCause;
@@ -309,7 +310,7 @@ pub(super) fn fact_of_cause(report: &EvaluationReport) -> Option<(String, String
         0 => "no event of another cause".to_owned(),
         n => format!("{} of other causes", counted(n, "event")),
     };
-    Some(("cause".to_owned(), format!("{cause} of {n_causes}; {others}")))
+    Some(("cause".to_owned(), format!("{cause}, one of {}; {others}", counted(n_causes, "cause"))))
 }
 
 /// The sample that the censoring curve was fitted on, in words.

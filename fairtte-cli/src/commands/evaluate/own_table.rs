@@ -1,6 +1,8 @@
 //! Tables with columns and values of other names: what is read, what is said about it, and which option helps.
 
-use fairtte_data::predictions::{ColumnNames, DoubtfulLevels, ReadOptions, Rising, ScoredTable, doubtful_levels};
+use fairtte_data::predictions::{
+    ColumnNames, DoubtfulLevels, OutsideTable as _, ReadOptions, Rising, ScoredTable, doubtful_levels,
+};
 use fairtte_data::{AttributeConfig, Cohort, DataError};
 use fairtte_metrics::Groups;
 

@@ -1,6 +1,6 @@
 //! `fairtte experiment power`: how large a degradation of a group's predictions must be before the evaluation finds it.
 
-use fairtte_data::predictions::{Rising, read_outcomes, read_scored_table};
+use fairtte_data::predictions::{OutsideTable as _, Rising, read_outcomes, read_scored_table};
 use fairtte_data::{Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::{MetricPower, Power, PowerSettings};
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, Groups, SurvivalCurves};

@@ -45,7 +45,7 @@ pub(super) fn worst(
         return Err(CliError::setting("--worst", "0 samples to explain, expected at least 1".to_owned(), None));
     }
     let rows = cohort.all_rows();
-    let risks = at.of(member.times(), survival(&rows)?)?;
+    let risks = at.of(member.times(), &survival(&rows)?)?;
     let error = |row: usize| {
         let sample = &cohort.samples[row];
         error_at(risks[row], sample.time, sample.event, at.horizon)

@@ -31,6 +31,7 @@ struct Fold {
 impl Fold {
     fn read(path: &Path) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
+        run.require_curves("predict")?;
         let rules = folder.model_record()?.attributes;
         let (cohort, _) = read_cohort(&folder.cohort())?;
         let rows = Split::read_csv(&folder.split(), &cohort)?.rows(Part::Test).to_vec();

@@ -42,6 +42,7 @@ impl Member {
     /// [`CliError`] if the folder has no trained model, the epoch was not kept, or a file has changed.
     pub(crate) fn open(path: &Path, epoch: Option<&str>, device: Option<&str>) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
+        run.require_curves("what is made with a trained model (predict, features, explain)")?;
         let record = folder.model_record()?;
         let epoch = record.chosen_epoch(epoch)?;
         let device = device.unwrap_or(&run.device);
@@ -70,6 +71,18 @@ impl Member {
             Model::Network(predictor) => Ok(predictor),
             Model::Estimator { .. } => Err(no_network(&self.path)),
         }
+    }
+
+    /// Refuses a network of several causes; `what` is what is about one kind of event.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if the run has `[outcome]`.
+    pub(crate) fn require_one_kind(&self, what: &str) -> Result<(), CliError> {
+        if self.run.outcome.is_none() {
+            return Ok(());
+        }
+        let message = format!("{what} about one kind of event, expected a run without [outcome]");
+        Err(CliError::setting("outcome", message, None))
     }
 
     /// The same, to be changed.

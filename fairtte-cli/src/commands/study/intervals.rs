@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::{PredictionTable, Rising};
-use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_data::predictions::PredictionTable;
+use fairtte_data::{Part, Split, read_cohort};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::evaluation::SampledMetrics;
 
@@ -12,7 +12,7 @@ use super::restore::rebuild;
 use crate::CliError;
 use crate::progress::{Files, say};
 use crate::run_folder::{OpenRun, RunFolder};
-use crate::scored::Scored;
+use crate::scored::{Scored, read_curves};
 use crate::study::{METRICS, Model, Plan, Samples, TrialFolder};
 
 /// Replicates of the test part of every model, paired: a replicate has the same subjects in all models of a setting. A model whose
@@ -86,6 +86,7 @@ pub(super) enum Curves {
 /// [`CliError::RunFolder`] if the epoch was not kept; the errors of reading.
 pub(super) fn test_part(run: &Path, curves: Curves) -> Result<Scored, CliError> {
     let folder = OpenRun::read(run)?.folder;
+    let (cohort, groups) = read_cohort(&folder.cohort())?;
     let predictions = match curves {
         Curves::Given(predictions) => predictions,
         Curves::Kept(epoch) => {
@@ -93,10 +94,9 @@ pub(super) fn test_part(run: &Path, curves: Curves) -> Result<Scored, CliError> 
                 path: folder.selection(),
                 problem: format!("epoch {epoch} is not among those that the training kept"),
             })?;
-            read_predictions(&path, Rising::Refuse)?
+            read_curves(&path, &cohort)?
         }
     };
-    let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)
 }

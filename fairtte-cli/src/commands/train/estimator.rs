@@ -5,19 +5,16 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fairtte_classical::{Estimator, SurvivalModel as _};
-use fairtte_data::predictions::write_incidence;
-use fairtte_data::{Part, write_predictions};
+use fairtte_data::Part;
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
-use fairtte_metrics::competing::IncidenceCurves;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
 
-use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection};
+use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
 use super::{kept_model, scoring_of};
 use crate::plural::counted;
 use crate::prepare::{Inputs, Prepared};
 use crate::progress::say;
-use crate::run_file::RunFile;
 use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
@@ -62,19 +59,10 @@ pub(super) fn fit_estimator(
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
     let (path, samples) = (folder.predictions(), prepared.cohort.sample_ids(&rows));
-    match prepared.cohort.cause {
-        Some(cause) => {
-            let incidence = IncidenceCurves::of_survival(curves.clone()).incidence();
-            write_incidence(&path, &samples, grid.times(), incidence.view(), cause)?;
-        }
-        None => write_predictions(&path, &samples, grid.times(), curves.survival().view())?,
-    }
+    write_curves(&path, &samples, grid.times(), curves.survival().clone(), prepared.cohort.cause)?;
 
     let weights = format!("the fit of {}", estimator.name());
-    let rules = match prepared.cohort.cause {
-        Some(_) => unscored_choice(run, folder, &weights),
-        None => choice_of_epoch(open, prepared, (cut_points, &grid), curves.survival(), &weights)?,
-    };
+    let rules = choice_of_epoch(open, prepared, (cut_points, &grid), curves.survival(), &weights)?;
     let mut model = ModelWriter::new(folder)?;
     model.add_estimator(&fitted, EPOCH, &weights)?;
     let names_of_rules: Vec<String> = rules.keys().cloned().collect();
@@ -92,14 +80,8 @@ fn file_of_curves(folder: &RunFolder) -> String {
     folder.predictions().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The only epoch, without values: the rules of a training read metrics of one kind of event.
-fn unscored_choice(run: &RunFile, folder: &RunFolder, weights: &str) -> BTreeMap<String, ChosenEpoch> {
-    let (weights, file) = (weights.to_owned(), file_of_curves(folder));
-    let only = ChosenEpoch { epoch: EPOCH, weights, value: None, gap: None, file };
-    BTreeMap::from([(run.training.monitor.name().to_owned(), only)])
-}
-
-/// The choice of the only epoch by every rule, with its values in the validation part, as of a training.
+/// The choice of the only epoch by every rule, with its values in the validation part, as of a training. An estimator predicts the
+/// incidence of its cause alone, which has no likelihood: that rule then has no value.
 fn choice_of_epoch(
     open: &OpenRun,
     prepared: &Prepared,
@@ -129,7 +111,8 @@ fn choice_of_epoch(
     let validation = score_validation(&data, &of_validation(prepared, data.validation, survival)?)?;
     let file = file_of_curves(folder);
     let rules = choices(&[&validation])?.into_keys().map(|rule| {
-        let (value, gap) = (rule.value(&validation), rule.gap(&validation));
+        let (value, gap) = (rule.value(&validation).filter(|value| value.is_finite()), rule.gap(&validation));
+        let gap = gap.filter(|gap| gap.is_finite());
         (rule.name(), ChosenEpoch { epoch: EPOCH, weights: weights.to_owned(), value, gap, file: file.clone() })
     });
     Ok(rules.collect())

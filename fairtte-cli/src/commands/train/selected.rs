@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use fairtte_data::predictions::{write_incidence, write_probabilities};
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{
-    Choice, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, predict, score_validation,
-    use_epoch,
+    Choice, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, of_cause, predict,
+    score_validation, use_epoch,
 };
+use fairtte_metrics::SampleId;
 use ndarray::{Array2, Axis};
 use serde::Serialize;
 
@@ -96,7 +98,20 @@ pub(super) fn predict_all(
     let mut model = ModelWriter::new(folder)?;
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
         let survival = curves(prepared, strategy, data)?;
-        write_curves(path, prepared, &survival, data)?;
+        let (samples, times) = (prepared.cohort.sample_ids(&predicted_rows(prepared)), data.scoring.grid().times());
+        let of = |place| of_cause(&survival, place, times.len());
+        if data.outputs.head.predicts_class() {
+            let end = survival.ncols().saturating_sub(1);
+            let probability: Vec<f64> = survival.column(end).iter().map(|survival| 1.0 - survival).collect();
+            write_probabilities(path, &samples, &probability)?;
+        } else {
+            write_curves(path, &samples, times, of(0), prepared.cohort.cause)?;
+        }
+        if epoch == trained.best_epoch {
+            for (place, cause) in prepared.training_cohort().causes().into_iter().enumerate().skip(1) {
+                write_curves(&folder.predictions_of_cause(cause), &samples, times, of(place), Some(cause))?;
+            }
+        }
         Ok(Written {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             weights: strategy.describe_weights(epoch),
@@ -159,12 +174,15 @@ fn curves(prepared: &Prepared, strategy: &dyn Strategy, data: &TrainingData<'_>)
     predict(strategy, data.loader, &predicted_rows(prepared), &rule, data.device)
 }
 
-fn write_curves(
+/// Writes survival, or of a cause its incidence, which is 1 minus `curves`, `[n, n_times]`.
+pub(super) fn write_curves(
     path: &Path,
-    prepared: &Prepared,
-    survival: &Array2<f64>,
-    data: &TrainingData<'_>,
+    samples: &[SampleId],
+    times: &[f64],
+    curves: Array2<f64>,
+    cause: Option<u32>,
 ) -> Result<(), CliError> {
-    let samples = prepared.cohort.sample_ids(&predicted_rows(prepared));
-    Ok(write_predictions(path, &samples, data.scoring.grid().times(), survival.view())?)
+    let Some(cause) = cause else { return Ok(write_predictions(path, samples, times, curves.view())?) };
+    let incidence = curves.mapv_into(|without| 1.0 - without);
+    Ok(write_incidence(path, samples, times, incidence.view(), cause)?)
 }

@@ -24,6 +24,7 @@ pub(super) fn run(arguments: &WeightsExport) -> Result<(), CliError> {
     let beside = description_path(&arguments.output)?;
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), Some(DEVICE))?;
     let export = member.network()?.export()?;
+    member.require_one_kind("the description of exported weights is")?;
     let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = file(&member, &export, &file_name(&beside))?;
     let weights = WeightsFile::of(file_name(&arguments.output), sha256(&bytes), &export.tensors);

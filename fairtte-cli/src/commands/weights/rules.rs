@@ -123,6 +123,11 @@ impl HeadRule {
                 "S(t) = exp(-sum_{k: t_k <= t} exp(log-hazards_k + o(t_k)))",
                 "cut points are not used: S is a step at every time of the baseline",
             ),
+            HeadConfig::Binary(_) => (
+                "the sigmoid of the output is the probability of the positive class; its curve has one interval, from 0 to 1",
+                "S(1) = 1 - p = 1 / (1 + exp(o))",
+                OF_SETTING,
+            ),
             other => {
                 let message = format!("{} is a head of another program, whose rule is not known here", other.name());
                 return Err(CliError::setting("head", message, None));

@@ -17,6 +17,8 @@ use super::ReportError;
 
 pub(crate) use flat::{write_class, write_class_models};
 pub(crate) use sections::ClassTable;
+pub(super) use sections::{ClassRow, rows_of, texts};
+pub(super) use table::push;
 pub(crate) use words::threshold_sentence;
 
 /// Everything that the page of one model shows.

@@ -11,28 +11,28 @@ use super::super::tables::{Line, Table};
 use super::super::verdict::percent_of;
 use super::ClassPage;
 
-/// A table of texts, filled in by the filter `class_table`.
+/// A table of texts, filled in by the filter `class_table`; also of masks.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ClassTable {
     /// Stem of its files.
-    name: &'static str,
-    pub(super) caption: String,
-    pub(super) header: Vec<String>,
-    pub(super) rows: Vec<ClassRow>,
+    pub(in super::super) name: &'static str,
+    pub(in super::super) caption: String,
+    pub(in super::super) header: Vec<String>,
+    pub(in super::super) rows: Vec<ClassRow>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct ClassRow {
+pub(in super::super) struct ClassRow {
     /// `all`, `attribute`, `group` or `summary`.
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) cells: Vec<String>,
-    pub(super) remark: Option<String>,
+    pub(in super::super) kind: &'static str,
+    pub(in super::super) name: String,
+    pub(in super::super) cells: Vec<String>,
+    pub(in super::super) remark: Option<String>,
 }
 
 impl ClassTable {
     /// The same for papers.
-    pub(super) fn sheet(self) -> Table {
+    pub(in super::super) fn sheet(self) -> Table {
         let line = |row: ClassRow| match row.kind {
             "attribute" => Line::Heading(row.name),
             kind => Line::Cells {
@@ -50,7 +50,7 @@ impl ClassTable {
     }
 }
 
-fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+pub(in super::super) fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
@@ -106,7 +106,7 @@ pub(super) fn who(page: &ClassPage<'_>) -> ClassTable {
 }
 
 /// [`by_attribute`] of owned names.
-fn rows_of<T>(
+pub(in super::super) fn rows_of<T>(
     all: &[T],
     of: impl Fn(&T) -> (Option<String>, Option<String>),
     row: impl Fn(&T) -> (Vec<String>, Option<String>),

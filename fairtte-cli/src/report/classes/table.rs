@@ -46,7 +46,7 @@ pub(super) fn of_models(models: &ClassModels, horizon: &[HorizonReport], width: 
 }
 
 /// A table in columns as wide as their texts; columns that do not fit go on below, under the same names.
-fn push(text: &mut String, table: &ClassTable, width: usize) {
+pub(in super::super) fn push(text: &mut String, table: &ClassTable, width: usize) {
     wrapped(text, "", &table.caption, width);
     let cells = |column: usize| table.rows.iter().filter_map(move |row| row.cells.get(column));
     let wide = |column: usize| {

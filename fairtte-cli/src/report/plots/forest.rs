@@ -17,6 +17,8 @@ const WIDTH: f64 = 520.0;
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = 372.0;
 const VALUES: f64 = 384.0;
+/// Letters of a value with its interval that fit at full size.
+const LONGEST: f64 = 22.0;
 const ROW: f64 = 21.0;
 /// Height of a further line of text in a row.
 const LINE: f64 = 13.5;
@@ -157,7 +159,9 @@ fn row(
     }
     let range = interval(estimate).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
     let text = number(value) + &range;
-    canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(11.0, INK))
+    // Three numbers below 10 fit; larger ones, as of distances, are written smaller.
+    let height = 11.0 * (LONGEST / text.chars().count() as f64).min(1.0);
+    canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(height, INK))
 }
 
 /// An interval with marks at its ends, or arrows where it goes on beyond the axis.

@@ -111,7 +111,7 @@ fn of_metric(
         }
     };
     let mut caption = format!("{} ({})", rows::caption(metric), rows::direction(metric));
-    if report.class.is_none() {
+    if report.class.is_none() && report.masks.is_none() {
         caption = format!("{caption}. Curves read: {}", report.reading);
     }
     if rows::uses_window(metric) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairtte_metrics::evaluation::{SampledMetrics, SampledValue};
+use fairtte_metrics::evaluation::{SampledMetric, SampledMetrics, SampledValue};
 use fairtte_metrics::resampling::{IntervalMethod, Replicated};
 
 use super::strategies::ChosenOf;
@@ -13,6 +13,13 @@ use crate::study::choice::Chosen;
 
 /// Stable names of [`METRICS`](super::METRICS) in an evaluation.
 const STABLE: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
+/// The same of one of several causes.
+const STABLE_OF_CAUSE: [&str; 3] = ["cause-c-td", "cause-auc-td", "cause-ibs"];
+
+/// A metric of a model, of one kind of event or of a cause.
+fn stable(sampled: &SampledMetrics, metric: usize) -> Option<&SampledMetric> {
+    sampled.metric(STABLE[metric]).or_else(|| sampled.metric(STABLE_OF_CAUSE[metric]))
+}
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
@@ -37,7 +44,7 @@ impl Study<'_> {
     /// The percentile interval of a metric of a model in a group.
     pub(super) fn interval(&self, chosen: &Chosen, metric: usize, attribute: &str, group: usize) -> Option<(f64, f64)> {
         let sampled = self.samples.get(&chosen.into())?;
-        let group = sampled.metric(STABLE[metric])?.attribute(attribute)?.groups.get(group)?;
+        let group = stable(sampled, metric)?.attribute(attribute)?.groups.get(group)?;
         interval(&group.value)
     }
 }
@@ -62,11 +69,10 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         for (strategy, model) in &of.others {
             let Some(model) = model else { continue };
             let Some(own) = study.samples.get(&model.into()) else { continue };
-            let name = STABLE[of.metric];
-            let of_metric = own.metric(name).zip(from.metric(name));
+            let of_metric = stable(own, of.metric).zip(stable(from, of.metric));
             let of_metric = of_metric.map(|(own, from)| change(&own.overall, &from.overall, LEVEL, false));
             let difference = |sampled: &SampledMetrics| -> Option<SampledValue> {
-                let groups = &sampled.metric(name)?.attribute(&of.setting.attribute)?.groups;
+                let groups = &stable(sampled, of.metric)?.attribute(&of.setting.attribute)?.groups;
                 let (a, b) = contrast?;
                 Some(groups.get(a)?.value.minus(&groups.get(b)?.value))
             };

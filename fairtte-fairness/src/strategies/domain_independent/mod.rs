@@ -96,6 +96,10 @@ impl StrategySettings for DomainIndependentConfig {
         crate::check(KEY, "refuse", has_effect, "average, unless inference = \"own-group\"")
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(DomainIndependent::new(self, spec, cells)?))
     }

@@ -13,9 +13,13 @@
 //! `quantile`: F' = phi(F), phi = 1 - Kaplan-Meier estimate of the values `F_i(q_i)` with the event indicators (events before
 //! censorings at equal values), a line between the knots (0, 0), the event values, (1, 1).
 //!
+//! `platt` and `isotonic` are of the probability of a class (`probability.rs`).
+//!
 //! `oe` and `quantile` act on values of S, so they apply at any time; only `hazard-intercept` needs the cut points.
 
 use serde::{Deserialize, Serialize};
+
+use super::probability;
 
 /// Predicted curves at the cut points with the outcomes on them: rows of one group.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +44,11 @@ impl Rows<'_> {
     /// Number of observed events.
     pub(super) fn n_events(&self) -> usize {
         self.event.iter().filter(|event| **event).count()
+    }
+
+    /// Probability of an event by the end of the curve.
+    fn probability(&self) -> Vec<f64> {
+        self.survival.iter().map(|curve| 1.0 - curve.last().copied().unwrap_or(1.0)).collect()
     }
 
     fn at_risk(&self) -> Vec<AtRisk> {
@@ -72,6 +81,10 @@ pub(super) enum Map {
     Shifts(Vec<f64>),
     /// Knots (F, F') of phi, ascending, from (0, 0) to (1, 1).
     Knots(Vec<(f64, f64)>),
+    /// Intercept and slope of the logit of the probability of a class.
+    Platt(f64, f64),
+    /// Points (p, p') of the probability of a class.
+    Isotonic(Vec<(f64, f64)>),
 }
 
 impl Map {
@@ -117,6 +130,17 @@ impl Map {
         Self::Knots(knots)
     }
 
+    /// The map of the logit of the probability of a class.
+    pub(super) fn platt(rows: &Rows<'_>) -> Self {
+        let (intercept, slope) = probability::platt(&rows.probability(), &rows.event);
+        Self::Platt(intercept, slope)
+    }
+
+    /// The non-decreasing map of the probability of a class.
+    pub(super) fn isotonic(rows: &Rows<'_>) -> Self {
+        Self::Isotonic(probability::isotonic(&rows.probability(), &rows.event))
+    }
+
     /// Whether [`apply`](Self::apply) reads the curve at the cut points.
     pub(super) fn reads_cut_points(&self) -> bool {
         matches!(self, Self::Shifts(_))
@@ -129,8 +153,16 @@ impl Map {
             Self::Exponent(a) => values.map(|s| s.powf(*a)).collect(),
             Self::Shifts(shifts) => shift_curve(shifts, curve),
             Self::Knots(knots) => values.map(|s| (1.0 - line(knots, 1.0 - s)).clamp(0.0, 1.0)).collect(),
+            Self::Platt(intercept, slope) => of_class(curve, |p| probability::platt_of((*intercept, *slope), p)),
+            Self::Isotonic(points) => of_class(curve, |p| probability::isotonic_of(points, p)),
         }
     }
+}
+
+/// The curve of a class with its mapped probability: that of time 0 is 0.
+fn of_class(curve: &Curve<'_>, map: impl Fn(f64) -> f64) -> Vec<f64> {
+    let values = curve.survival.iter().zip(curve.times);
+    values.map(|(s, time)| if *time > 0.0 { 1.0 - map(1.0 - s) } else { *s }).collect()
 }
 
 /// One predicted curve.

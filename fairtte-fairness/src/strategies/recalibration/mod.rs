@@ -5,7 +5,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `method` | `oe` | `oe`, `hazard-intercept`, `quantile` | which map |
+//! | `method` | `oe` | `oe`, `hazard-intercept`, `quantile`; of a class `platt` (then the default of run files), `isotonic` | which map |
 //! | `prior` | 1 | > 0 | `oe`: events added on both sides; draws the exponent to 1 |
 //! | `ridge` | 1 | > 0 | `hazard-intercept`: penalty of the shift |
 //! | `shared` | false | | `hazard-intercept`: one shift per group in place of one per interval |
@@ -15,8 +15,9 @@
 //! `oe` makes expected and observed events of a group agree: it multiplies the cumulative hazard, keeps the order within a
 //! group at every time, and between groups changes it, so that the overall C^td may move either way. `hazard-intercept` may
 //! change ranks within a group. `quantile` makes F(T) uniform in each group; it is the strongest and needs the most
-//! events. Isotonic regression per horizon is not offered: curves fitted at different horizons may cross, and its steps
-//! make ties.
+//! events. Isotonic regression per horizon is not offered for curves: those fitted at different horizons may cross, and its steps
+//! make ties. The probability of a class has two maps of its own (`probability.rs`): `platt`, which keeps the order within a group,
+//! and `isotonic`, which makes ties and needs more samples; curves have neither, and a class none of the others.
 //!
 //! Finer grids and the Cox heads: maps are fitted at the cut points; `oe` and `quantile` map values of S, at any time;
 //! `hazard-intercept` stretches the cumulative hazard evenly within each interval. A group without a validation row keeps its
@@ -26,6 +27,7 @@
 //! those at risk. Golden values: our worked cases `golden/recalibration.json`.
 
 mod maps;
+mod probability;
 
 use std::path::Path;
 
@@ -41,8 +43,8 @@ use super::missing::{MissingAttribute, known};
 use super::mixture::shares;
 use super::saved::{read_state, write_state};
 use super::{
-    Erm, NETWORK, NamedPart, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, StrategySettings,
-    TrainingCells,
+    Erm, ExpectedBatch, NETWORK, NamedPart, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy,
+    StrategySettings, TrainingCells,
 };
 use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
@@ -60,6 +62,10 @@ pub enum RecalibrationMethod {
     HazardIntercept,
     /// The distribution of F at the observed times.
     Quantile,
+    /// Of a class: intercept and slope of the logit (Platt 1999).
+    Platt,
+    /// Of a class: isotonic regression (Zadrozny & Elkan 2002).
+    Isotonic,
 }
 
 /// Settings of the recalibration by group.
@@ -120,6 +126,17 @@ impl StrategySettings for RecalibrationConfig {
         only(RecalibrationMethod::Quantile, is_default, "min-events", value)
     }
 
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        let of_class = matches!(self.method, RecalibrationMethod::Platt | RecalibrationMethod::Isotonic);
+        let fits = of_class == expected.head.predicts_class();
+        let wanted = if of_class {
+            "oe, hazard-intercept or quantile: the head predicts survival curves"
+        } else {
+            "platt or isotonic: the head predicts a class"
+        };
+        check("method", name_of(self.method), fits, wanted)
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Recalibration::new(self, Learner::new(spec, NETWORK)?, cells)?))
     }
@@ -130,6 +147,8 @@ fn name_of(method: RecalibrationMethod) -> &'static str {
         RecalibrationMethod::Oe => "oe",
         RecalibrationMethod::HazardIntercept => "hazard-intercept",
         RecalibrationMethod::Quantile => "quantile",
+        RecalibrationMethod::Platt => "platt",
+        RecalibrationMethod::Isotonic => "isotonic",
     }
 }
 
@@ -178,6 +197,8 @@ impl Recalibration {
             RecalibrationMethod::Oe => Map::exponent(rows, prior),
             RecalibrationMethod::HazardIntercept => Map::shifts(rows, ridge, shared, n_intervals),
             RecalibrationMethod::Quantile => Map::knots(rows),
+            RecalibrationMethod::Platt => Map::platt(rows),
+            RecalibrationMethod::Isotonic => Map::isotonic(rows),
         }
     }
 

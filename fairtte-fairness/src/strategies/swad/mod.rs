@@ -137,6 +137,10 @@ impl StrategySettings for SwadConfig {
             .collect()
     }
 
+    fn models_causes(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Swad::new(self, Learner::new(spec, NETWORK)?)?))
     }

@@ -35,11 +35,13 @@ pub(crate) fn by_burn<T>(compute: impl FnOnce() -> T) -> T {
     result
 }
 
-/// `flex`; in a build with the feature `tch`, `LibTorch` where `FAIRTTE_TEST_DEVICE` is `tch`.
+/// `flex`, or the device that `FAIRTTE_TEST_DEVICE` names in a build with its feature: `tch` or `wgpu`.
 fn plain_device() -> Device {
     match std::env::var("FAIRTTE_TEST_DEVICE").as_deref() {
         #[cfg(feature = "tch")]
         Ok("tch") => Device::libtorch(),
+        #[cfg(feature = "wgpu")]
+        Ok("wgpu") => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
         Ok(other) => panic!("FAIRTTE_TEST_DEVICE is {other:?}, which is not in this build"),
         Err(_) => Device::flex(),
     }

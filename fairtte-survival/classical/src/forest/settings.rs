@@ -3,7 +3,7 @@
 //! | setting | `ranger` | `rfsrc` | `scikit-survival` |
 //! |---|---|---|---|
 //! | trees | 500 | 500 | 100 |
-//! | columns per split | root of p, rounded down | root of p, rounded up | root of p, rounded down |
+//! | columns per split | root of p, rounded up | root of p, rounded up | root of p, rounded down |
 //! | a drawn column that is constant in the node | counts | counts, once | is replaced if all are |
 //! | cuts per column | all | 10 at random | all |
 //! | a node is split from | 4 samples | 30 samples | 6 samples |
@@ -15,6 +15,8 @@
 //! call the size of a node differs:
 //! - ranger 0.14.1: `min.node.size` 3. A node of at most 3 samples is a leaf, and every child has at least 3, so that the
 //!   smallest node with a split has 6. From 0.14.2 the second limit has a name of its own, `min.bucket`, 3 for survival.
+//! - ranger's manual says that the root of p is rounded down. That is so for classes; for survival the program rounds it up: the
+//!   `mtry` of a forest on 7 columns is 3.
 //! - randomForestSRC: `nodesize` 15. A node of at least 2 x 15 samples is split, whatever the size of its children: 15 is about
 //!   the mean size of a leaf, not the least (so since 2.0.0; 15 for survival since 2.8.0).
 
@@ -122,7 +124,7 @@ impl Preset {
     pub fn settings(self) -> ForestSettings {
         let ranger = ForestSettings {
             trees: 500,
-            columns_per_split: ColumnsPerSplit::Sqrt,
+            columns_per_split: ColumnsPerSplit::SqrtRoundedUp,
             constant_columns: ConstantColumns::Counted,
             cuts_per_column: 0,
             node_sizes: NodeSizes::Draws,
@@ -136,7 +138,6 @@ impl Preset {
         match self {
             Self::Ranger => ranger,
             Self::Rfsrc => ForestSettings {
-                columns_per_split: ColumnsPerSplit::SqrtRoundedUp,
                 constant_columns: ConstantColumns::CountedOnce,
                 cuts_per_column: 10,
                 min_samples_split: 30,
@@ -146,6 +147,7 @@ impl Preset {
             },
             Self::ScikitSurvival => ForestSettings {
                 trees: 100,
+                columns_per_split: ColumnsPerSplit::Sqrt,
                 constant_columns: ConstantColumns::ReplacedIfAll,
                 node_sizes: NodeSizes::Samples,
                 min_samples_split: 6,
@@ -299,7 +301,8 @@ mod tests {
     #[test]
     fn the_presets_are_those_of_the_packages() {
         let ranger = ForestSettings::ranger();
-        assert_eq!((ranger.trees, ranger.columns_per_split.of(8), ranger.cuts_per_column), (500, 2, 0));
+        // `ranger(Surv(time, event) ~ ., data)$mtry` of ranger 0.14.1 with 7 columns is 3.
+        assert_eq!((ranger.trees, ranger.columns_per_split.of(7), ranger.cuts_per_column), (500, 3, 0));
         assert_eq!((ranger.min_samples_split, ranger.min_samples_leaf, ranger.sampling), (4, 3, Sampling::Bootstrap));
         let rfsrc = ForestSettings::rfsrc();
         assert_eq!((rfsrc.trees, rfsrc.columns_per_split.of(8), rfsrc.cuts_per_column), (500, 3, 10));
@@ -307,6 +310,7 @@ mod tests {
             (rfsrc.min_samples_split, rfsrc.min_samples_leaf, rfsrc.sampling),
             (30, 1, Sampling::Subsample(0.632))
         );
+        assert_eq!(Preset::ScikitSurvival.settings().columns_per_split.of(8), 2);
     }
 
     #[test]

@@ -139,7 +139,9 @@ fn every_strategy_and_head_with_its_defaults_is_valid() {
         assert!(listed.len() >= 6, "{list}");
         for name in listed {
             let set = format!("{key}={name}");
-            let resolved = succeed(["train", "--dry-run", "--config", &file, "--set", &set]).stdout;
+            let task =
+                if set == "head=binary" { "task={ kind = 'binary', binary = { horizon = 3 } }" } else { "seed=1" };
+            let resolved = succeed(["train", "--dry-run", "--config", &file, "--set", &set, "--set", task]).stdout;
             assert!(resolved.contains(&format!("[{key}.{name}]")), "{resolved}");
             assert_eq!(problems(&schema, &from_toml(&resolved), ""), [""; 0], "{set}");
             let word = format!("{key} = \"{name}\"\n[data.simulated]\n");
@@ -175,6 +177,8 @@ fn the_schema_accepts_and_refuses_what_the_program_does() {
         "[data.mimic-cxr]\nroot = \"/data\"\nafter_discharge = \"censored_only\"".to_owned(),
         format!("{simulated}[strategy.sam]\nadaptive = true"),
         format!("{simulated}[model]\ndropout = 0"),
+        format!("{tabular}label = \"disease\"\n[task]\nkind = \"binary\"\n[head.binary]\nfocal-gamma = 2"),
+        format!("{simulated}{age}threshold = 60\n[task]\nkind = \"binary\"\nbinary = {{ horizon = 3 }}\n[strategy.recalibration]\nmethod = \"isotonic\""),
         format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = 2\ncompeting = [1, 3]"),
         format!("{tabular}[outcome]\ncause = 1\ncompeting = [2]\ncensored = [9]\n[estimator.cause-specific]\nties = \"breslow\""),
     ];
@@ -189,6 +193,8 @@ fn the_schema_accepts_and_refuses_what_the_program_does() {
         format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = -1\ncompeting = [2]"),
         format!("estimator = \"fine-gray\"\n{tabular}[outcome]\ncause = 1\ncompeting = [2]\nother = [3]"),
         format!("{tabular}[outcome]\ncause = 1\ncompeting = [2]\n[estimator.fine-gray]\ncause = 1"),
+        format!("{simulated}[task]\nkind = \"class\""),
+        format!("{simulated}[task]\nkind = \"binary\"\nbinary = {{ time = 3 }}"),
         format!("seed = 1.5\n{simulated}"),
         format!("{simulated}subjects = 3"),
         format!("{simulated}[data.simulated.bias]\nmi = 1"),

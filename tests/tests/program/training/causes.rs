@@ -9,9 +9,12 @@ use fairtte_classical::{CauseSpecific, CoxSettings, FineGraySettings};
 use fairtte_data::cohort::read_cohort;
 use fairtte_data::predictions::{PredictionTable, Rising, read_incidence};
 use fairtte_data::{Part, Split, read_predictions};
-use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves, cause_brier_score};
-use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationReport, Reading};
-use fairtte_tests::{fail, generic_data, generic_table, report, run, succeed};
+use fairtte_metrics::competing::{
+    AalenJohansen, CompetingOutcomes, IncidenceCurves, IncidenceVariance, cause_brier_score,
+};
+use fairtte_metrics::evaluation::evaluate_cause;
+use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Reading, SubjectId};
+use fairtte_tests::{fail, generic_data, generic_table, report, run, succeed, uniform};
 use ndarray::Array2;
 use serde_json::Value;
 
@@ -25,15 +28,6 @@ struct Patient {
     code: u32,
     sex: &'static str,
     x: [f64; 2],
-}
-
-/// A uniform number of row and stream (splitmix64).
-fn uniform(row: usize, stream: u64) -> f64 {
-    let mut state =
-        (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
-    state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (((state ^ (state >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
 /// Cause 1 has the hazard 0.2 exp(0.8 x0), cause 4 0.15 exp(0.8 x1) in men and three times as much in women; some are
@@ -195,7 +189,12 @@ fn a_run_predicts_and_reports_the_incidence_of_its_cause() {
         let brier = cause_brier_score(&outcomes(&test), 1, &curves, &censoring, Reading::Step, &[horizon]).unwrap();
         assert!((value(&report(&again), &metric) - brier.values[0]).abs() < 1e-9, "{name}");
 
+        // The only fit has the values of the rules in the validation part; of a single incidence there is no likelihood.
+        let chosen = json(&output.join("selection.json"));
+        assert!(chosen["rules"]["c-td"]["value"].as_f64().unwrap() > 0.6, "{chosen}");
+        assert!(chosen["rules"]["gap-ibs"]["gap"].is_number() && chosen["rules"]["nll"]["value"].is_null(), "{chosen}");
         let page = std::fs::read_to_string(output.join("report.html")).unwrap();
+        assert!(page.contains("1, one of 2 causes; "), "{name}");
         let what =
             if name == "fine-gray" { "subdistribution hazard ratios of cause 1" } else { "hazard ratios of cause 4" };
         assert!(page.contains(what) && page.contains("x0 ") && page.contains("sex=M "), "{name}");
@@ -204,6 +203,95 @@ fn a_run_predicts_and_reports_the_incidence_of_its_cause() {
         let again =
             succeed(["train", "--config", &path, "--set", &format!("estimator={name}"), "--output", &words(&output)]);
         assert!(again.stderr.contains("this run is done"), "{}", again.stderr);
+    }
+}
+
+/// A network without hidden layers that is trained long enough to learn the hazards of the table.
+const NETWORK: &str = "[model]\nbackbone = \"mlp\"\n[head.deephit]\nalpha = 0.5\nsigma = 0.2\n[training]\nepochs = 40\n\
+                       patience = 40\nbatch-size = 60\n[optimiser]\nlearning-rate = 0.01\n";
+
+#[test]
+fn a_network_learns_the_incidence_of_every_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), &format!("{OUTCOME}{NETWORK}"));
+    let output = folder.path().join("deephit");
+    succeed(["train", "--config", &path, "--output", &words(&output)]);
+    let found = report(&output);
+    assert!(value(&found, "cause-c") > 0.6, "{}", value(&found, "cause-c"));
+    let ratio = value(&found, "cause-observed-expected");
+    assert!((0.7..1.4).contains(&ratio), "{ratio}");
+    // The incidence of the other cause is in a file of its own, and is scored as curves from outside.
+    let (own, other) = (incidence(&output), read_incidence(&output.join("predictions-of-cause-4.parquet"), 4).unwrap());
+    assert_eq!((&own.samples, &own.grid), (&other.samples, &other.grid));
+    for (own, other) in own.survival.iter().zip(&other.survival) {
+        assert!((0.0..=1.0).contains(&(2.0 - own - other)), "{own} {other}");
+    }
+    let scored = folder.path().join("other");
+    let [file, split] = ["predictions-of-cause-4.parquet", "split.csv"].map(|name| words(&output.join(name)));
+    let table = folder.path().join("causes.csv");
+    let mut text = "sample_id,subject_id,time,event\n".to_owned();
+    for row in 0..N {
+        let Patient { time, code, .. } = patient(row);
+        writeln!(text, "p{row:04},p{row:04},{time},{}", if code == 9 { 0 } else { code }).unwrap();
+    }
+    std::fs::write(&table, text).unwrap();
+    let of_other = ["evaluate", "--predictions", &file, "--cause", "4", "--cohort", &words(&table), "--split", &split];
+    let sets = ["--output", &words(&scored), "--set", "replicates=0", "--permutations", "0"];
+    succeed([&of_other[..], &sets[..]].concat());
+    let of_4 = report(&scored);
+    assert!(value(&of_4, "cause-c") > 0.6, "{}", value(&of_4, "cause-c"));
+    assert!((0.7..1.4).contains(&value(&of_4, "cause-observed-expected")));
+    // Validation values of every epoch are those of the cause and of the joint likelihood, and choose the weights.
+    let chosen = json(&output.join("selection.json"));
+    for rule in ["nll", "c-td", "auc-td", "ibs", "worst-group-c-td", "gap-c-td"] {
+        assert!(chosen["rules"][rule]["value"].is_number(), "{rule}: {chosen}");
+    }
+    assert!(chosen["rules"]["c-td"]["value"].as_f64().unwrap() > 0.6);
+    let likelihood = chosen["rules"]["nll"]["value"].as_f64().unwrap();
+    assert!((likelihood - joint_likelihood(&own, &other, &output)).abs() < 1e-5, "{likelihood}");
+    // The model predicts other samples without its data.
+    let again = folder.path().join("again");
+    succeed(["predict", &words(&output), "--data", &path, "--output", &words(&again)]);
+    let again = incidence(&again);
+    for (sample, curve) in own.samples.iter().zip(own.survival.rows()) {
+        let place = again.samples.iter().position(|known| known == sample).unwrap();
+        assert!(curve.iter().zip(again.survival.row(place)).all(|(a, b)| (a - b).abs() < 1e-6), "{sample}");
+    }
+}
+
+/// Mean negative logarithm of the probability of what happened to the samples of the validation part, on the cut points, which are
+/// the times of the curves: an event rounds up, a censoring down.
+fn joint_likelihood(own: &PredictionTable, other: &PredictionTable, output: &Path) -> f64 {
+    let validation = part(output, Part::Validation);
+    let predicted = rows(own);
+    let grid = &own.grid;
+    let term = |row: &usize| {
+        let place = predicted.iter().position(|known| known == row).unwrap();
+        let Patient { time, code, .. } = patient(*row);
+        let before = |curves: &PredictionTable, q: usize| if q == 0 { 1.0 } else { curves.survival[[place, q - 1]] };
+        let at = grid.iter().position(|cut| *cut >= time);
+        let probability = match (code, at) {
+            (1, Some(q)) => before(own, q) - own.survival[[place, q]],
+            (4, Some(q)) => before(other, q) - other.survival[[place, q]],
+            _ => {
+                let q = grid.iter().rposition(|cut| *cut <= time).unwrap();
+                own.survival[[place, q]] + other.survival[[place, q]] - 1.0
+            }
+        };
+        -probability.ln()
+    };
+    validation.iter().map(term).sum::<f64>() / validation.len() as f64
+}
+
+#[test]
+fn strategies_that_only_combine_losses_train_on_several_causes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), &format!("{OUTCOME}{NETWORK}").replace("epochs = 40", "epochs = 2"));
+    for strategy in ["group-dro", "dro-chi-square", "domain-independent", "swad", "odr"] {
+        let output = words(&folder.path().join(strategy));
+        succeed(["train", "--config", &path, "--set", &format!("strategy={strategy}"), "--output", &output]);
+        let found = report(&folder.path().join(strategy));
+        assert_eq!(found.cause.map(|cause| (cause.cause, cause.n_causes)), Some((1, 2)), "{strategy}");
     }
 }
 
@@ -418,6 +506,74 @@ fn several_models_of_a_cause_have_paired_differences() {
     assert!(said.contains("event of sample \"s") && said.contains("is 1 there and 4 in"), "{said}");
 }
 
+/// With one epoch every training has one set of weights, so that what is chosen of a method is its only run.
+#[test]
+fn models_of_a_cause_are_compared_selected_and_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = NETWORK.replace("epochs = 40", "epochs = 1");
+    let methods = "[compare]\nbase = \"erm\"\ntolerated-loss = 1\n[compare.strategy.group-dro]\n\
+                   [compare.estimator.cause-specific]\n";
+    let with_another = format!("{OUTCOME}{network}{methods}[compare.strategy.recalibration]\n");
+    let refused = "recalibration would take events of other causes for censorings";
+    fail(["compare", "--config", &config(folder.path(), &with_another)], 3, refused);
+    let path = config(folder.path(), &format!("{OUTCOME}{network}{methods}"));
+    let said = succeed(["compare", "--config", &path]);
+    let output = folder.path().join("run");
+    let choice = json(&output.join("choice.json"));
+    let blocks = choice["blocks"].as_array().unwrap();
+    let metrics: Vec<&str> = blocks.iter().map(|block| block["metric"].as_str().unwrap()).collect();
+    assert_eq!(metrics, ["cause-c-td", "cause-auc-td", "cause-ibs"], "{}", said.stdout);
+    let mut n_compared = 0;
+    for block in blocks {
+        let metric = block["metric"].as_str().unwrap();
+        for row in block["rows"].as_array().unwrap() {
+            let chosen = &row["chosen"];
+            let run = output.join(chosen["run"].as_str().unwrap());
+            let found = report(&run);
+            let of = found.metric(metric).unwrap();
+            let test = &chosen["test"];
+            assert!((test["value"].as_f64().unwrap() - of.overall.value.unwrap()).abs() < 1e-12, "{metric}");
+            assert!((test["gap"].as_f64().unwrap() - of.attributes[0].gap.value.unwrap()).abs() < 1e-12, "{metric}");
+            n_compared += usize::from(chosen["change"]["lower"].is_number());
+        }
+    }
+    assert!(n_compared >= 6, "{n_compared} changes with intervals");
+    // Without skill: 0.5, and the Brier score of the Aalen-Johansen curve of the training part for everybody.
+    let run = output.join(blocks[2]["rows"][0]["chosen"]["run"].as_str().unwrap());
+    let fitted_on = outcomes(&part(&run, Part::Train));
+    let validation = part(&run, Part::Validation);
+    let grid = incidence(&run).grid;
+    let observed = AalenJohansen::fit(&fitted_on, 1, IncidenceVariance::Delta).unwrap();
+    let constant = Array2::from_shape_fn((validation.len(), grid.len()), |(_, k)| observed.at(grid[k]));
+    let constant = IncidenceCurves::new(grid, constant).unwrap();
+    let subjects: Vec<SubjectId> = validation.iter().map(|row| SubjectId::new(format!("p{row:04}"))).collect();
+    let censoring = CensoringCurve::fit(fitted_on.all_causes(), CensoringTies::EventsFirst).unwrap();
+    let settings = EvaluationSettings {
+        metrics: vec!["cause-ibs".to_owned()],
+        replicates: 0,
+        permutations: 0,
+        ..EvaluationSettings::default()
+    };
+    let alone = evaluate_cause(&subjects, &outcomes(&validation), 1, &constant, &censoring, &[], &settings).unwrap();
+    let found = blocks[2]["no-skill"].as_f64().unwrap();
+    assert!((found - value(&alone, "cause-ibs")).abs() < 1e-9, "{found}");
+    assert_eq!((&blocks[0]["no-skill"], &blocks[1]["no-skill"]), (&serde_json::json!(0.5), &serde_json::json!(0.5)));
+    // The scores of the trials, from which a study is reported, are those of the cause.
+    let table = std::fs::read_to_string(output.join("tables/strategies.csv")).unwrap();
+    assert!(table.contains("group-dro") && table.contains("cause-specific"), "{table}");
+    // The same choice from the folders alone, and the card of one of them.
+    let selected = succeed(["select", &words(&output), "--base", "erm", "--tolerated-loss", "1", "--json"]);
+    let selected: Value = serde_json::from_str(&selected.stdout).unwrap();
+    for (own, other) in selected["blocks"].as_array().unwrap().iter().zip(blocks) {
+        assert_eq!(own["rows"][1]["chosen"]["test"], other["rows"][1]["chosen"]["test"]);
+    }
+    let card = folder.path().join("card.md");
+    succeed(["card", &words(&run), "--output", &words(&card)]);
+    let card = std::fs::read_to_string(&card).unwrap();
+    let n = part(&run, Part::Test).iter().filter(|row| patient(**row).code == 1).count();
+    assert!(card.contains(&format!("{n} events")) || card.contains(&format!("| {n} |")), "{card}");
+}
+
 #[test]
 fn an_image_table_with_causes_is_read_with_its_covariates() {
     let folder = tempfile::tempdir().unwrap();
@@ -477,12 +633,21 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     fail(["train", "--config", &words(&alone), "--output", &words(&folder.path().join("refused"))], CONFIG, sentence);
     let network = folder.path().join("network.toml");
     std::fs::write(&network, text.replace("[estimator.fine-gray]\n", "[model]\nbackbone = \"mlp\"\n")).unwrap();
-    let sentence = format!("outcome: networks are trained for one kind of event, {expected}");
-    fail(
-        ["train", "--config", &words(&network), "--output", &words(&folder.path().join("refused"))],
-        CONFIG,
-        &sentence,
-    );
+    let refused = words(&folder.path().join("refused"));
+    let of_network = ["train", "--config", &words(&network), "--output", &refused];
+    let sentence = "outcome: head nnet-survival is about one kind of event, expected deephit for one of several causes, or \
+                    [estimator.fine-gray] or [estimator.cause-specific]";
+    fail(of_network, CONFIG, sentence);
+    for (strategy, sentence) in [
+        (
+            "recalibration",
+            "strategy: recalibration would take events of other causes for censorings, expected one of erm,",
+        ),
+        ("controlled-attribute", "strategy: controlled-attribute would take events of other causes for censorings"),
+    ] {
+        let set = format!("strategy={strategy}");
+        fail([&of_network[..], &["--set", "head=deephit", "--set", &set]].concat(), CONFIG, sentence);
+    }
     let simulated = folder.path().join("simulated.toml");
     std::fs::write(&simulated, format!("data = \"simulated\"\nestimator = \"fine-gray\"\n{OUTCOME}")).unwrap();
     fail(
@@ -490,9 +655,6 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
         DATA,
         "[data.simulated] knows one kind of event, expected [data.tabular]",
     );
-    let compared = format!("{text}[compare.estimator.cause-specific]\n[compare.strategy.erm]\n");
-    std::fs::write(&network, compared.replace("[estimator.fine-gray]\n", "")).unwrap();
-    fail(["compare", "--config", &words(&network)], CONFIG, "outcome: strategies are compared on events of one kind");
     // A number that the table does not name.
     let row_17 = |row: usize, code: u32| if row == 15 { "3".to_owned() } else { code.to_string() };
     table(folder.path(), row_17);
@@ -509,9 +671,14 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     fail(["evaluate", &run_words, "--baseline", "sex"], DATA, several);
     fail(["evaluate", &run_words, "--sensitivity"], DATA, several);
     fail(["evaluate", &run_words, "--metrics", "c-td"], DATA, "metric \"c-td\" would count events of other causes");
-    fail(["card", &run_words, "--output", &words(&folder.path().join("card.md"))], DATA, several);
     let incidence = "are the cumulative incidence of cause 1, expected survival";
-    fail(["select", &words(folder.path()), "--base", "fine-gray"], DATA, incidence);
+    let deephit = words(&folder.path().join("deephit"));
+    let sets = ["--set", "head=deephit", "--set", "training.epochs=1", "--output", &deephit];
+    succeed([&["train", "--config", &words(&network)][..], &sets[..]].concat());
+    let explain = ["explain", &deephit, "--horizon", "3", "--samples", "p0001"];
+    fail(explain, CONFIG, "outcome: maps of a predicted risk are about one kind of event");
+    let export = ["weights", "export", &deephit, "--output", &words(&folder.path().join("weights.safetensors"))];
+    fail(export, CONFIG, "outcome: the description of exported weights is about one kind of event");
     let file = words(&output.join("predictions.parquet"));
     let cohort = words(&output.join("cohort.parquet"));
     let power =

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_data::predictions::Rising;
+use fairtte_data::predictions::{Rising, read_probabilities};
 use fairtte_data::read_predictions;
 use fairtte_tests::{patients, succeed};
 use serde_json::Value;
@@ -56,6 +56,11 @@ fn compare(folder: &Path, head: &str, strategies: &[String], is_poisoned: bool) 
     }
     let file = folder.join("run.toml");
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &table).unwrap();
+    // The head of a class is trained on the event within a horizon, the others on the times.
+    let run = match head {
+        "binary" => run.set("task.kind=binary").set("task.binary.horizon=3"),
+        _ => run,
+    };
     let run = run
         .set(&format!("head={head}"))
         .set(&format!("split.file='{}'", write_split(folder)))
@@ -77,26 +82,36 @@ fn log(run: &Path) -> Vec<Value> {
     text.lines().map(epoch).collect()
 }
 
-/// The bits of the curves of the validation part, by file and sample.
-fn validation_curves(run: &Path) -> BTreeMap<(String, String), Vec<u64>> {
+/// The bits of what a file of predictions says of its samples: curves, or the probability of a class.
+fn bits_by_sample(path: &Path, is_class: bool) -> Vec<(String, Vec<u64>)> {
+    if is_class {
+        let table = read_probabilities(path).unwrap();
+        let samples = table.samples.iter().zip(&table.probability);
+        return samples.map(|(sample, p)| (sample.to_string(), vec![p.to_bits()])).collect();
+    }
+    let table = read_predictions(path, Rising::Refuse).unwrap();
+    let samples = table.samples.iter().zip(table.survival.rows());
+    samples.map(|(sample, curve)| (sample.to_string(), curve.iter().map(|s| s.to_bits()).collect())).collect()
+}
+
+/// The bits of the predictions of the validation part, by file and sample.
+fn validation_predictions(run: &Path, is_class: bool) -> BTreeMap<(String, String), Vec<u64>> {
     let split = std::fs::read_to_string(run.join("split.csv")).unwrap();
     let is_validated = |sample: &str| split.lines().any(|line| line == format!("{sample},validation"));
-    let mut curves = BTreeMap::new();
+    let mut predictions = BTreeMap::new();
     for entry in std::fs::read_dir(run).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         if !name.starts_with("predictions") {
             continue;
         }
-        let table = read_predictions(&path, Rising::Refuse).unwrap();
-        for (sample, curve) in table.samples.iter().zip(table.survival.rows()) {
-            let sample = sample.to_string();
+        for (sample, bits) in bits_by_sample(&path, is_class) {
             if is_validated(&sample) {
-                curves.insert((name.clone(), sample), curve.iter().map(|s| s.to_bits()).collect());
+                predictions.insert((name.clone(), sample), bits);
             }
         }
     }
-    curves
+    predictions
 }
 
 #[test]
@@ -121,8 +136,8 @@ fn noise_in_the_test_part_changes_nothing_before_the_choice() {
             let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| (log(run), text(run, "selection.json")));
             assert_eq!(clean.0, poisoned.0, "{what}: the log");
             assert_eq!(clean.1, poisoned.1, "{what}: the choice of the rules");
-            let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| validation_curves(run));
-            assert!(clean.len() >= N / 4 && clean == poisoned, "{what}: the curves of the validation part");
+            let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| validation_predictions(run, head == "binary"));
+            assert!(clean.len() >= N / 4 && clean == poisoned, "{what}: the predictions of the validation part");
             // The control: the noise has an effect.
             assert_ne!(text(&runs[0], "evaluation.json"), text(&runs[1], "evaluation.json"), "{what}");
             n_compared += 1;

@@ -20,7 +20,6 @@ use super::Evaluated;
 use super::read::{Model, Tables};
 use super::settings::{Settings, Threshold, shared};
 use crate::CliError;
-use crate::args::Evaluate;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
@@ -100,9 +99,19 @@ struct OfModel<'a> {
     groups: &'a ClassGroups,
 }
 
+/// What is evaluated, for its page.
+pub(super) struct Source<'a> {
+    /// Heading; a usual one if there is none.
+    pub(super) title: Option<&'a str>,
+    /// The part of a run, or `all`.
+    pub(super) part: &'static str,
+    /// What a training said of itself.
+    pub(super) warnings: &'a [Warning],
+}
+
 /// Writes the three files and shows the result.
 pub(super) fn publish(
-    arguments: &Evaluate,
+    source: &Source<'_>,
     tables: &Tables,
     found: &Evaluated,
     settings: &Settings,
@@ -114,7 +123,7 @@ pub(super) fn publish(
         .models
         .iter()
         .zip(&found.groups)
-        .map(|((_, report), groups)| warnings(report, groups, settings))
+        .map(|((_, report), groups)| [source.warnings.to_vec(), warnings(report, groups, settings)].concat())
         .collect();
     let validation = settings.threshold.validation.as_ref();
     let files = validation.map(|of| (of.file.display().to_string(), of.f1, of.n, of.n_positive));
@@ -122,11 +131,11 @@ pub(super) fn publish(
     let threshold = threshold_sentence(settings.threshold.value, settings.threshold.chosen == "given", from);
     let record = Record {
         task: "binary",
-        part: "all",
+        part: source.part,
         threshold: &settings.threshold,
         has_subjects: tables.has_subjects,
         censoring: tables.times.as_ref().map(|times| &times.censoring_sample),
-        title: arguments.own.title.as_deref(),
+        title: source.title,
         notes: &tables.notes,
         class: &settings.class,
         settings: &settings.evaluation,
@@ -136,7 +145,7 @@ pub(super) fn publish(
     write_text(target.evaluation(), &text)?;
     let mut facts = tables.facts.clone();
     facts.push(("threshold".to_owned(), threshold.clone()));
-    let shown = Shared { arguments, tables, facts: &facts, threshold: &threshold, warnings: &warnings };
+    let shown = Shared { title: source.title, tables, facts: &facts, threshold: &threshold, warnings: &warnings };
     let terminal = match &found.models.models[..] {
         [(_, report)] => one(&shown, found, report, target)?,
         _ => several(&shown, found, target)?,
@@ -205,7 +214,7 @@ fn content<'a>(tables: &'a Tables, found: &'a Evaluated, warnings: &'a [Vec<Warn
 
 /// What the page of one model and that of several have in common.
 struct Shared<'a> {
-    arguments: &'a Evaluate,
+    title: Option<&'a str>,
     tables: &'a Tables,
     facts: &'a [(String, String)],
     threshold: &'a str,
@@ -226,7 +235,7 @@ impl Shared<'_> {
 fn one(shared: &Shared<'_>, found: &Evaluated, report: &ClassReport, target: &Target) -> Result<String, CliError> {
     let evaluation = EvaluationReport::of_class(report, &found.groups[0]);
     let page = ClassPage {
-        title: shared.arguments.own.title.as_deref().unwrap_or("Evaluation of the probabilities of a class"),
+        title: shared.title.unwrap_or("Evaluation of the probabilities of a class"),
         subtitle: &shared.tables.cohort.name,
         facts: shared.facts,
         report,
@@ -256,7 +265,7 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
         .collect();
     let tables = class_tables(&found.models, &found.horizon);
     let page = ModelsPage {
-        title: shared.arguments.own.title.as_deref().unwrap_or(&by_names),
+        title: shared.title.unwrap_or(&by_names),
         subtitle: "",
         facts: shared.facts,
         reports: &reports,

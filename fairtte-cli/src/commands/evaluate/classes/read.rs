@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::{ClassOptions, ClassTable, Rising, read_class_table, read_outcomes};
+use fairtte_data::predictions::{ClassOptions, ClassTable, OutsideTable as _, Rising, read_class_table, read_outcomes};
 use fairtte_data::{AttributeConfig, Cohort, DataError, Sample};
 use fairtte_metrics::classification::{ClassPredictions, HorizonClasses, best_f1_threshold, binary_at_horizon};
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId, SubjectId};
@@ -254,7 +254,7 @@ fn common(names: &[String], tables: Vec<ClassTable>) -> Result<(SampleCounts, Ve
 }
 
 /// Whether a sample is positive: its label, or an event by the horizon.
-fn is_positive(sample: &Sample, times: Option<&Times>) -> bool {
+pub(super) fn is_positive(sample: &Sample, times: Option<&Times>) -> bool {
     times.map_or(sample.event, |times| sample.time <= times.horizon)
 }
 
@@ -264,7 +264,7 @@ fn outcome_of(sample: &Sample, from_times: bool) -> Vec<(&'static str, String)> 
 }
 
 /// Samples of both classes are needed to say anything.
-fn require_both(positive: &[bool], times: Option<&Times>) -> Result<(), CliError> {
+pub(super) fn require_both(positive: &[bool], times: Option<&Times>) -> Result<(), CliError> {
     let n_positive = positive.iter().filter(|positive| **positive).count();
     if n_positive > 0 && n_positive < positive.len() {
         return Ok(());

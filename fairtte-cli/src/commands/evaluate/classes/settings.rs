@@ -11,7 +11,7 @@ use crate::args::Evaluate;
 use crate::merged::Merged;
 
 /// Settings of an evaluation that have an effect on a class.
-const SHARED: [&str; 9] =
+pub(crate) const SHARED: [&str; 9] =
     ["replicates", "permutations", "level", "seed", "resample", "interval", "stratify", "min-events", "reference"];
 /// Settings of a class itself; the threshold has options of its own.
 const OWN: [&str; 3] = ["tnr", "calibration-error", "underdiagnosis"];
@@ -65,8 +65,49 @@ impl Settings {
     /// # Errors
     /// [`CliError::Config`] for one that has no effect on a class, or is outside its range.
     pub(super) fn new(arguments: &Evaluate) -> Result<Self, CliError> {
+        Self::from_base(arguments, &EvaluationSettings::default())
+    }
+
+    /// Those of a run, with its settings of the evaluation; the horizon is its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn of_run(
+        arguments: &Evaluate,
+        base: &EvaluationSettings,
+        horizon: Option<f64>,
+    ) -> Result<Self, CliError> {
+        let given = [
+            ("--horizon", arguments.scores.horizon.is_some(), "the class of a run is that of its [task]"),
+            ("--baseline", !arguments.scores.baseline.is_empty(), "a Cox model has no classes"),
+            (
+                "--sensitivity",
+                arguments.scores.sensitivity.sensitivity,
+                "informative censoring is analysed with curves",
+            ),
+        ];
+        if let Some((option, _, why)) = given.into_iter().find(|(_, is_given, _)| *is_given) {
+            return Err(CliError::setting(option, format!("{why}, expected it to be left out"), None));
+        }
+        Ok(Self { horizon, ..Self::from_base(arguments, base)? })
+    }
+
+    /// Those of a run after its training.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] for a setting outside its range.
+    pub(super) fn after_training(base: &EvaluationSettings, horizon: Option<f64>) -> Result<Self, CliError> {
+        let class = ClassSettings::default();
+        let threshold = Threshold { value: class.threshold, chosen: "default", validation: None };
+        base.validate()?;
+        Ok(Self { metrics: metrics(&[])?, horizon, threshold, class, evaluation: base.clone() })
+    }
+
+    fn from_base(arguments: &Evaluate, base: &EvaluationSettings) -> Result<Self, CliError> {
         let scores = &arguments.scores;
         let (mut own, mut shared) = (Merged::default(), Merged::default());
+        let of_base = toml::to_string(base).map_err(|error| CliError::Bug(error.to_string()))?;
+        shared.add_text(&of_base, "run.toml")?;
         for set in &arguments.set {
             let key = set.split(['.', '=']).next().unwrap_or_default();
             let merged = match key {
@@ -187,7 +228,12 @@ pub(super) fn shared<S: Serializer>(settings: &EvaluationSettings, serializer: S
     some_of(settings, &SHARED, serializer)
 }
 
-fn some_of<S: Serializer>(settings: &impl Serialize, keys: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
+/// The entries of `settings` with these keys.
+pub(in super::super) fn some_of<S: Serializer>(
+    settings: &impl Serialize,
+    keys: &[&str],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let all = serde_json::to_value(settings).map_err(serde::ser::Error::custom)?;
     let found: serde_json::Map<String, serde_json::Value> = match all {
         serde_json::Value::Object(all) => all.into_iter().filter(|(key, _)| keys.contains(&key.as_str())).collect(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
-    CurveRepairs, PredictionTable, ReadOptions, ScoredTable, read_incidence, read_outcomes, read_scored_table,
+    CurveRepairs, OutsideTable as _, PredictionTable, ReadOptions, ScoredTable, read_incidence, read_outcomes,
+    read_scored_table,
 };
 use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort, read_predictions};
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};

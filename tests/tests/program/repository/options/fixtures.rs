@@ -14,6 +14,7 @@ pub fn write(folder: &Path) {
     run_files(&file);
     curves(&file);
     classes(&file);
+    masks(folder, &file);
     methods(&file);
     biased(&file);
     images(folder);
@@ -141,6 +142,31 @@ fn curves(file: &dyn Fn(&str, &str)) {
     ] {
         file(name, &text);
     }
+}
+
+/// 40 eyes: a disc (1) with a cup (2), predicted with a shift, and drawn once more.
+fn masks(folder: &Path, file: &dyn Fn(&str, &str)) {
+    std::fs::create_dir_all(folder.join("masks")).unwrap();
+    let write = |name: &str, shift: i32, cup: i32| {
+        let pixel = |x: u32, y: u32| {
+            let (x, y) = (x.cast_signed() - 8 - shift, y.cast_signed() - 9);
+            image::Luma([u8::from(x * x + y * y <= 36) + u8::from(x * x + y * y <= cup)])
+        };
+        image::GrayImage::from_fn(18, 20, pixel).save(folder.join("masks").join(name)).unwrap();
+    };
+    let mut text = "sample,subject,truth,predicted,other,sex,age,clone,person\n".to_owned();
+    // Eyes share masks, because every call of the test copies all files.
+    (0..5).for_each(|k| write(&format!("t{k}.png"), 0, 6 + k));
+    (0..12).for_each(|k| write(&format!("p{k}.png"), k % 4 - 1, 5 + 3 * (k % 3)));
+    (0..4).for_each(|k| write(&format!("o{k}.png"), 1, 9 - k));
+    for i in 0..40 {
+        let (sex, age, person) = (["F", "M"][usize::from(i % 4 < 2)], 45 + i, i / 2);
+        let masks = format!("masks/t{}.png,masks/p{}.png,masks/o{}.png", i % 5, i % 12, i % 4);
+        writeln!(text, "s{i},p{i},{masks},{sex},{age},c{i},q{person}").unwrap();
+    }
+    file("masks.csv", &text);
+    let first: Vec<&str> = text.lines().take(31).collect();
+    file("other-masks.csv", &(first.join("\n") + "\n"));
 }
 
 /// Probabilities of a class of 40 samples, those of another model for 38 of them, and of 30 other samples.

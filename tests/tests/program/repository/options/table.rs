@@ -52,6 +52,7 @@ pub fn modes() -> Vec<Mode> {
         simulation,
         published,
         evaluation,
+        masks,
         bias,
         method_tests,
         experiments,
@@ -797,6 +798,44 @@ fn evaluation() -> Vec<Mode> {
     modes
 }
 
+/// All options of `evaluate-masks`, of a call that has `--classes`.
+fn of_masks(base: &str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("--table", with(base, "masks.csv", "other-masks.csv")),
+        ("--classes", with(base, "disc=1+2,cup=2", "disc=1+2")),
+        ("--metrics", Changes("--metrics nsd,dice")),
+        ("--attributes", Changes("--attributes sex")),
+        ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+        ("--output", with(base, "scores", "page.html")),
+        ("--spacing", Changes("--spacing 0.5,2")),
+        ("--unit", Between("--spacing 0.5,2", "--spacing 0.5,2 --unit mm")),
+        ("--tolerance", Changes("--tolerance 2")),
+        ("--hausdorff", Changes("--hausdorff monai")),
+        ("--cup", Between("--cup disc --disc disc", "--cup cup --disc disc")),
+        ("--disc", Between("--cup cup --disc cup", "--cup cup --disc disc")),
+        ("--min-samples", Between("--attributes sex", "--attributes sex --min-samples 20")),
+        ("--reference", Between("--attributes sex", "--attributes sex --reference sex=M")),
+        ("--sample", Changes("--sample clone")),
+        ("--subject", Changes("--subject person")),
+        ("--truth", Changes("--truth other")),
+        ("--predicted", Changes("--predicted other")),
+        ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+        ("--title", Changes("--title Eyes")),
+        ("--set", Changes("--set seed=3")),
+        ("--figures", Changes("--figures figures")),
+        ("--tables", Changes("--tables tables")),
+    ]
+}
+
+fn masks() -> Vec<Mode> {
+    let base = "evaluate-masks --table masks.csv --classes disc=1+2,cup=2 --output scores --set replicates=5";
+    let real = of_masks(base).into_iter().chain([THREADS, DRY_RUN, JSON]).collect();
+    let dry = format!("{base} --dry-run --json");
+    let flags = [("--dry-run", without(&dry, "--dry-run")), ("--json", without(&dry, "--json"))];
+    let shown = of_masks(&dry).into_iter().chain([SHOWN_THREADS]).chain(flags).collect();
+    vec![mode("evaluate-masks", "masks", base, real), mode("evaluate-masks", "dry run", &dry, shown)]
+}
+
 /// Tiny calls: 40 samples, few trees, few repeats.
 fn experiments() -> Vec<Mode> {
     let biasing = "experiment biasing bias.csv --shares 0,0.2,0.5 --repeats 1 --trees 2 --measures harrell-c,rsbs";
@@ -1266,6 +1305,24 @@ fn files() -> Vec<Mode> {
 fn program() -> Vec<Mode> {
     vec![
         mode("list", "everything", "list", vec![("WHAT", Changes("data")), JSON]),
+        mode(
+            "bench",
+            "one network",
+            "bench --backbone mlp --seconds 0.001 --no-layers",
+            vec![
+                ("--device", Refused("--device tpu", "device \"tpu\" is unknown")),
+                SHOWN_THREADS,
+                ("--backbone", Instead("bench --backbone small-2d --shape 3x16x16 --seconds 0.001 --no-layers".into())),
+                ("--shape", Refused("--shape 3x3", "--shape is \"3x3\"")),
+                ("--batch", Changes("--batch 7")),
+                ("--seconds", Instead("bench --backbone mlp --seconds 0 --no-layers".into())),
+                ("--samples", Changes("--samples 100")),
+                ("--epochs", Between("--samples 100 --epochs 1", "--samples 100 --epochs 2")),
+                ("--no-layers", Instead("bench --backbone mlp --seconds 0.001".into())),
+                ("--output", Changes("--output bench.json")),
+                JSON,
+            ],
+        ),
         mode("schema", "standard output", "schema", vec![("--output", Changes("--output schema.json"))]),
         mode("completions", "a shell", "completions bash", vec![("SHELL", Instead("completions zsh".to_owned()))]),
         mode("man-pages", "a folder", "man-pages manual", vec![("DIR", Instead("man-pages pages".to_owned()))]),

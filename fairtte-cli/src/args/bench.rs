@@ -1,0 +1,58 @@
+//! Arguments of `bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `bench`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Bench {
+    /// Device to measure (`fairtte list devices`)
+    #[arg(long, env = "FAIRTTE_DEVICE", default_value = "flex")]
+    pub device: String,
+    /// Threads; 0 = one per core
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Networks to measure (`fairtte list backbones`), each in a process of its own
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_values = ["efficientnet-b0", "resnet18", "resnet18-3d"]
+    )]
+    pub backbone: Vec<String>,
+    /// Channels and size of a sample, for example 3x224x224, or 16 columns of a table; the paper's sizes if not given:
+    /// 3x224x224 of pictures, 3x96x128x128 of volumes, 16 columns
+    #[arg(long, value_name = "SHAPE")]
+    pub shape: Option<String>,
+    /// Samples of a batch; 16 pictures, 2 volumes or 256 rows of a table if not given
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// Seconds of training steps, and of inference, that are measured of each network after the first; at least three of each
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Samples of a data set: the hours that training on it and predicting it take are shown
+    #[arg(long, value_name = "N")]
+    pub samples: Option<u64>,
+    /// Epochs of that training
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "samples")]
+    pub epochs: u64,
+    /// Do not measure the types of layers, which is done on `flex`
+    #[arg(long)]
+    pub no_layers: bool,
+    /// File of the results in JSON
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+fairtte bench
+fairtte bench --device cuda:0 --backbone efficientnet-b0 --batch 64 --samples 377110 --epochs 20
+fairtte bench --backbone resnet18-3d --shape 1x48x64x64 --batch 2 --json
+
+Steps are forward pass, gradients and AdamW on the backbone alone; reading images, validation and the evaluation come on top.
+Memory is that of the process on the host.";

@@ -1,0 +1,159 @@
+//! `fairtte bench`: how fast this machine trains and applies the networks, and how long a data set takes.
+
+mod network;
+mod words;
+
+use std::process::{Command, Stdio};
+
+use fairtte_models::BackboneKind;
+use fairtte_models::kernels::{InstructionSet, survey};
+use serde::{Deserialize, Serialize};
+
+use self::network::{Measured, Request};
+use super::{print, print_json, use_threads};
+use crate::CliError;
+use crate::args::Bench;
+use crate::device;
+use crate::progress::say;
+use crate::run_folder::write_json;
+
+/// What the command measured.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Report {
+    device: String,
+    /// Threads of the pool on the host.
+    threads: usize,
+    /// Name of the processor of the host; absent where the system does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processor: Option<String>,
+    /// Instruction set of the kernels; absent on a device that does not use them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction_set: Option<String>,
+    /// Version of the program.
+    version: String,
+    networks: Vec<Measured>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<Layers>,
+}
+
+/// Types of layers of the kernels, forward pass and gradients.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Layers {
+    /// Operations per second of multiply-adds in registers, on all threads.
+    peak: f64,
+    measured: Vec<Layer>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Layer {
+    name: String,
+    algorithm: String,
+    seconds: f64,
+    /// Share of the peak; absent of layers that memory limits. Above 1 is possible where an algorithm needs fewer operations
+    /// than the sums that define the layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_of_peak: Option<f64>,
+}
+
+pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
+    let requests = requests(arguments)?;
+    use_threads(arguments.threads)?;
+    let opened = device::open(&arguments.device)?;
+    device::use_threads(&arguments.device);
+    let networks = match &requests[..] {
+        [alone] => vec![rayon::scope(|_| alone.measure(&opened))?],
+        several => several.iter().map(|request| in_child(request, arguments)).collect::<Result<_, _>>()?,
+    };
+    let on_flex = arguments.device == "flex";
+    let report = Report {
+        device: arguments.device.clone(),
+        threads: rayon::current_num_threads(),
+        processor: processor(),
+        instruction_set: on_flex.then(|| InstructionSet::in_use().name().to_owned()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        networks,
+        layers: (on_flex && !arguments.no_layers).then(layers),
+    };
+    if let Some(path) = &arguments.output {
+        write_json(path, &report)?;
+    }
+    if arguments.json {
+        return print_json(&report);
+    }
+    print(words::report(&report));
+    if let Some(path) = &arguments.output {
+        say(format!("written: {}", path.display()));
+    }
+    Ok(())
+}
+
+/// What is to be measured.
+///
+/// # Errors
+/// [`CliError::Setting`] naming the argument that cannot be.
+fn requests(arguments: &Bench) -> Result<Vec<Request>, CliError> {
+    let refused = |key: &str, value: String, expected: &str| CliError::Setting {
+        key: key.to_owned(),
+        value,
+        expected: expected.to_owned(),
+    };
+    if !(arguments.seconds.is_finite() && arguments.seconds > 0.0) {
+        return Err(refused("--seconds", arguments.seconds.to_string(), "a number above 0"));
+    }
+    let batch = arguments.batch.map(|batch| batch as u64);
+    for (key, given) in [("--samples", arguments.samples), ("--epochs", Some(arguments.epochs)), ("--batch", batch)] {
+        if given == Some(0) {
+            return Err(refused(key, "0".to_owned(), "at least 1"));
+        }
+    }
+    let kind = |name: &String| {
+        let found = BackboneKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let known = || format!("one of {}", BackboneKind::ALL.map(BackboneKind::name).join(", "));
+        found.ok_or_else(|| refused("--backbone", format!("\"{name}\""), &known()))
+    };
+    arguments.backbone.iter().map(|name| Request::new(kind(name)?, arguments)).collect()
+}
+
+/// Measures a network in a process of its own, so that its memory is not that of the networks before it.
+fn in_child(request: &Request, arguments: &Bench) -> Result<Measured, CliError> {
+    let name = request.kind().name();
+    say(format!("{name}, {}", request.batch_words()));
+    let failed = |problem: String| CliError::Device { device: arguments.device.clone(), problem };
+    let program = std::env::current_exe().map_err(|error| failed(format!("cannot start a process: {error}")))?;
+    let mut command = Command::new(program);
+    command.args(["bench", "--json", "--no-layers", "--device", &arguments.device, "--backbone", name]);
+    command.args(["--threads", &arguments.threads.to_string(), "--seconds", &arguments.seconds.to_string()]);
+    command.args(["--shape", &request.shape_words(), "--batch", &request.batch().to_string()]);
+    if let Some(samples) = arguments.samples {
+        command.args(["--samples", &samples.to_string(), "--epochs", &arguments.epochs.to_string()]);
+    }
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| failed(format!("cannot start a process: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!("did not measure {name} ({}, {})", request.batch_words(), output.status)));
+    }
+    let report: Report =
+        serde_json::from_slice(&output.stdout).map_err(|error| CliError::Bug(format!("bench {name}: {error}")))?;
+    report.networks.into_iter().next().ok_or_else(|| CliError::Bug(format!("bench {name} measured nothing")))
+}
+
+fn layers() -> Layers {
+    let peak = rayon::scope(|_| survey::peak());
+    let measured = rayon::scope(|_| survey::layers());
+    let entry = |layer: survey::Layer| {
+        let share_of_peak = layer.operations.map(|operations| operations / layer.seconds / peak);
+        let (name, algorithm) = (layer.name.to_owned(), layer.algorithm.to_owned());
+        Layer { name, algorithm, seconds: layer.seconds, share_of_peak }
+    };
+    Layers { peak, measured: measured.into_iter().map(entry).collect() }
+}
+
+/// The name of the processor, where Linux says it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

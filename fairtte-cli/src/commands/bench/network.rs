@@ -1,0 +1,151 @@
+//! One network: what is measured, and the measurement.
+
+use std::time::Instant;
+
+use burn::tensor::Device;
+use fairtte_models::BackboneKind;
+use serde::{Deserialize, Serialize};
+
+use crate::CliError;
+use crate::args::Bench;
+use crate::timing::{Timed, peak_memory};
+
+/// Steps that are timed at least, after the first.
+const AT_LEAST: usize = 3;
+
+/// A network, its input and how long it is measured.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    kind: BackboneKind,
+    /// Channels and size of a sample, or its columns.
+    sample: Vec<usize>,
+    batch: usize,
+    seconds: f64,
+    samples: Option<u64>,
+    epochs: u64,
+}
+
+/// The result for one network.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Measured {
+    pub backbone: String,
+    /// Batch, channels and size.
+    pub shape: Vec<usize>,
+    pub parameters: usize,
+    pub training: Rate,
+    pub inference: Rate,
+    /// Largest resident memory of the process on the host, in bytes; absent where the system does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+}
+
+/// How fast batches are computed.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Rate {
+    /// Seconds of the first batch, which on some devices compiles and chooses its kernels.
+    pub first_seconds: f64,
+    /// Median of the batches after it.
+    pub seconds: f64,
+    /// Number of these batches.
+    pub batches: usize,
+    pub samples_per_second: f64,
+}
+
+/// How long a data set takes at these rates.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Estimate {
+    pub samples: u64,
+    pub epochs: u64,
+    pub training_hours: f64,
+    pub inference_hours: f64,
+}
+
+impl Request {
+    /// What the arguments ask of a network.
+    ///
+    /// # Errors
+    /// [`CliError::Setting`] for a shape that is none of this network.
+    pub(super) fn new(kind: BackboneKind, arguments: &Bench) -> Result<Self, CliError> {
+        let (usual, batch): (&[usize], _) = match kind.n_axes() {
+            0 => (&[16], 256),
+            2 => (&[3, 224, 224], 16),
+            _ => (&[3, 96, 128, 128], 2),
+        };
+        let sample = match &arguments.shape {
+            None => usual.to_vec(),
+            Some(text) => {
+                let sizes: Option<Vec<usize>> = text.split('x').map(|size| size.parse().ok()).collect();
+                let fits = |sizes: &Vec<usize>| sizes.len() == kind.n_axes() + 1 && !sizes.contains(&0);
+                sizes.filter(fits).ok_or_else(|| {
+                    let example = usual.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+                    let expected = format!("sizes of {} as {example}", kind.name());
+                    CliError::Setting { key: "--shape".to_owned(), value: format!("\"{text}\""), expected }
+                })?
+            }
+        };
+        let batch = arguments.batch.unwrap_or(batch);
+        let (seconds, samples, epochs) = (arguments.seconds, arguments.samples, arguments.epochs);
+        Ok(Self { kind, sample, batch, seconds, samples, epochs })
+    }
+
+    pub(super) fn kind(&self) -> BackboneKind {
+        self.kind
+    }
+
+    pub(super) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// `3x224x224`.
+    pub(super) fn shape_words(&self) -> String {
+        self.sample.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+    }
+
+    /// `batches of 16 x 3x224x224`.
+    pub(super) fn batch_words(&self) -> String {
+        format!("batches of {} x {}", self.batch, self.shape_words())
+    }
+
+    /// Trains, then predicts, batch after batch.
+    ///
+    /// # Errors
+    /// If the network does not take the shape, or the device fails.
+    pub(super) fn measure(&self, device: &Device) -> Result<Measured, CliError> {
+        let mut network = Timed::new(self.kind, self.sample[0], device);
+        let shape: Vec<usize> = std::iter::once(self.batch).chain(self.sample.iter().copied()).collect();
+        let training = self.rate(|| Ok(network.step(&shape)?.sum()))?;
+        let inference = self.rate(|| network.infer(&shape))?;
+        let estimate = self.samples.map(|samples| Estimate {
+            samples,
+            epochs: self.epochs,
+            training_hours: (samples * self.epochs) as f64 / training.samples_per_second / 3600.0,
+            inference_hours: samples as f64 / inference.samples_per_second / 3600.0,
+        });
+        Ok(Measured {
+            backbone: self.kind.name().to_owned(),
+            parameters: network.parameters(),
+            shape,
+            training,
+            inference,
+            peak_memory: peak_memory(),
+            estimate,
+        })
+    }
+
+    fn rate(&self, mut batch: impl FnMut() -> Result<f64, CliError>) -> Result<Rate, CliError> {
+        let first_seconds = batch()?;
+        let mut found = Vec::new();
+        let clock = Instant::now();
+        while found.len() < AT_LEAST || clock.elapsed().as_secs_f64() < self.seconds {
+            found.push(batch()?);
+        }
+        found.sort_by(f64::total_cmp);
+        let seconds = found[found.len() / 2];
+        Ok(Rate { first_seconds, seconds, batches: found.len(), samples_per_second: self.batch as f64 / seconds })
+    }
+}

@@ -1,0 +1,88 @@
+//! The result as text of at most 80 columns.
+
+use std::fmt::Write as _;
+
+use super::network::Measured;
+use super::{Layers, Report};
+
+/// The tables.
+pub(super) fn report(report: &Report) -> String {
+    let mut text = report.device.clone();
+    if let Some(set) = &report.instruction_set {
+        let _ = write!(text, ", kernels for {set}");
+    }
+    let _ = write!(text, ", {} threads", report.threads);
+    if let Some(processor) = &report.processor {
+        let _ = write!(text, ", {processor}");
+    }
+    text.push_str("\n\n");
+    let _ = writeln!(
+        text,
+        "{:<19} {:<17} {:>10} {:>11} {:>8} {:>9}",
+        "network", "batch", "training/s", "inference/s", "memory", "first"
+    );
+    report.networks.iter().for_each(|network| row(&mut text, network));
+    if report.networks.iter().any(|network| network.estimate.is_some()) {
+        text.push('\n');
+    }
+    for network in &report.networks {
+        if let Some(estimate) = &network.estimate {
+            let _ = writeln!(
+                text,
+                "{}: {} of {} samples take {}, predicting them {}",
+                network.backbone,
+                if estimate.epochs == 1 { "an epoch".to_owned() } else { format!("{} epochs", estimate.epochs) },
+                estimate.samples,
+                hours(estimate.training_hours),
+                hours(estimate.inference_hours),
+            );
+        }
+    }
+    if let Some(found) = &report.layers {
+        text.push('\n');
+        layers(&mut text, found);
+    }
+    text.push_str("\nSteps of the backbone alone, without reading images; memory on the host.");
+    text
+}
+
+fn row(text: &mut String, network: &Measured) {
+    let shape: Vec<_> = network.shape[1..].iter().map(usize::to_string).collect();
+    let batch = format!("{} x {}", network.shape[0], shape.join("x"));
+    let gibibytes = |bytes: u64| format!("{:.2} GiB", bytes as f64 / f64::from(1 << 30));
+    let memory = network.peak_memory.map_or("-".to_owned(), gibibytes);
+    let _ = writeln!(
+        text,
+        "{:<19} {:<17} {:>10} {:>11} {:>8} {:>7.2} s",
+        network.backbone,
+        batch,
+        rate(network.training.samples_per_second),
+        rate(network.inference.samples_per_second),
+        memory,
+        network.training.first_seconds,
+    );
+}
+
+fn layers(text: &mut String, layers: &Layers) {
+    let _ = writeln!(text, "peak of multiply-adds: {:.0} GFLOP/s", layers.peak / 1e9);
+    let _ = writeln!(text, "{:<47} {:>9} {:>7}  computed as", "layer, with its gradients", "time", "of peak");
+    for layer in &layers.measured {
+        let share = layer.share_of_peak.map_or("memory".to_owned(), |share| format!("{:.0} %", 100.0 * share));
+        let time = format!("{:.2} ms", 1e3 * layer.seconds);
+        let _ = writeln!(text, "{:<47} {time:>9} {share:>7}  {}", layer.name, layer.algorithm);
+    }
+}
+
+fn rate(per_second: f64) -> String {
+    if per_second < 10.0 { format!("{per_second:.2}") } else { format!("{per_second:.0}") }
+}
+
+fn hours(hours: f64) -> String {
+    if hours < 1.0 / 60.0 {
+        format!("{:.1} s", 3600.0 * hours)
+    } else if hours < 2.0 {
+        format!("{:.1} min", 60.0 * hours)
+    } else {
+        format!("{hours:.1} h")
+    }
+}

@@ -1,0 +1,125 @@
+//! Times of single steps of a backbone on a device: what `fairtte bench` and the example `step_time` measure.
+
+use std::time::Instant;
+
+use burn::module::Module as _;
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::tensor::Device;
+use fairtte_metrics::seeds::stream;
+use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
+
+use crate::CliError;
+
+/// Seconds of the parts of a training step.
+#[derive(Clone, Copy, Debug)]
+pub struct StepSeconds {
+    /// Forward pass, until the loss is in host memory.
+    pub forward: f64,
+    /// Gradients of all parameters.
+    pub backward: f64,
+    /// Update of `AdamW`.
+    pub update: f64,
+}
+
+impl StepSeconds {
+    /// Of the whole step.
+    pub fn sum(&self) -> f64 {
+        self.forward + self.backward + self.update
+    }
+}
+
+/// A backbone with random weights, trained and applied step by step; the loss is the mean square of its features.
+pub struct Timed {
+    plain: Device,
+    /// `None` while a step computes.
+    trained: Option<(Backbone, ModuleOptimizer)>,
+    inference: Option<Backbone>,
+    parameters: usize,
+}
+
+impl Timed {
+    /// A network of `kind` that reads `channels` channels, or columns, on `plain`, a device without gradients.
+    pub fn new(kind: BackboneKind, channels: usize, plain: &Device) -> Self {
+        let net = initialise(kind.build(channels, &plain.clone().autodiff()), stream(1, "weights", &[]));
+        let parameters = net.num_params();
+        let trained = Some((net, adamw(1e-8, 1e-4)));
+        Self { plain: plain.clone(), trained, inference: None, parameters }
+    }
+
+    /// Number of parameters of the network.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// A training step on a batch of this shape (`[batch, columns]`, `[batch, channels, height, width]`, `[batch, channels,
+    /// depth, height, width]`); moving the batch to the device is not timed.
+    ///
+    /// # Errors
+    /// If the network does not take the shape, or the device gives a loss that is not finite, or fails.
+    pub fn step(&mut self, shape: &[usize]) -> Result<StepSeconds, CliError> {
+        self.inference = None;
+        let Some((net, mut optimiser)) = self.trained.take() else {
+            return Err(self.failed("has lost the network in a step that failed"));
+        };
+        let pixels = pixels(shape, &self.plain.clone().autodiff())?;
+        self.wait()?;
+        let clock = Instant::now();
+        let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
+        let value: f32 = loss.clone().inner().into_scalar();
+        let forward = clock.elapsed().as_secs_f64();
+        if !value.is_finite() {
+            return Err(self.failed(&format!("gives the loss {value}")));
+        }
+        let clock = Instant::now();
+        let gradients = GradientsParams::from_grads(loss.backward(), &net);
+        self.wait()?;
+        let backward = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let net = optimiser.step(1e-4, net, gradients);
+        self.wait()?;
+        let update = clock.elapsed().as_secs_f64();
+        self.trained = Some((net, optimiser));
+        Ok(StepSeconds { forward, backward, update })
+    }
+
+    /// Seconds of the forward pass of the copy for inference on a batch of this shape, until the features are in host memory.
+    /// The first call after a step makes the copy, before the clock starts.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step).
+    pub fn infer(&mut self, shape: &[usize]) -> Result<f64, CliError> {
+        let Some((trained, _)) = &self.trained else {
+            return Err(self.failed("has lost the network in a step that failed"));
+        };
+        let net = self.inference.get_or_insert_with(|| trained.valid());
+        let pixels = pixels(shape, &self.plain)?;
+        let clock = Instant::now();
+        let features = net.forward(pixels, &mut Noise::Off)?.into_data();
+        let seconds = clock.elapsed().as_secs_f64();
+        let finite = features.iter::<f32>().all(f32::is_finite);
+        if finite { Ok(seconds) } else { Err(self.failed("gives features that are not finite")) }
+    }
+
+    /// Waits until the device has computed everything.
+    fn wait(&self) -> Result<(), CliError> {
+        self.plain.sync().map_err(|error| self.failed(&format!("failed: {error}")))
+    }
+
+    fn failed(&self, problem: &str) -> CliError {
+        CliError::Device { device: format!("{:?}", self.plain), problem: problem.to_owned() }
+    }
+}
+
+/// Deterministic values in [-1, 1].
+fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, CliError> {
+    let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.37).sin()).collect();
+    Ok(Pixels::from_host(values, shape.to_vec(), device)?)
+}
+
+/// Largest resident memory of this process so far, in bytes; `None` where the system does not say it in `/proc`.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(1024 * kilobytes)
+}

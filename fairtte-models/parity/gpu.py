@@ -1,0 +1,127 @@
+"""Training and inference of the networks in PyTorch on a GPU, beside what `fairtte bench` measured there.
+
+    python gpu.py OURS.json .. [--device cuda] [--seconds S] [--modes eager channels-last bf16 compile] [--output FILE]
+
+Every OURS.json is the `--output` of `fairtte bench` on a device of this machine; its networks and shapes are measured here with the
+same rules: first step apart, then steps for S seconds, medians. A mode adds to those before it: channels-last is the layout of
+the tensors, bf16 automatic mixed precision, compile `torch.compile`. Steps are forward pass, gradients and AdamW on the backbone
+with the mean square of the features as loss; inference is evaluation mode without gradients. Memory is what PyTorch's allocator
+held at most. A mode that fails is a line with its reason. Needs torch, torchvision and timm.
+"""
+
+import argparse
+import contextlib
+import json
+import statistics
+import time
+
+from step_time import network, wave
+
+MODES = ["eager", "channels-last", "bf16", "compile"]
+
+
+class Steps:
+    def __init__(self, name, shape, mode, device):
+        import torch
+
+        self.torch, self.device = torch, device
+        level = MODES.index(mode)
+        layout = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+        options = {"memory_format": layout} if level >= 1 else {}
+        net = network(name, shape[1]).to(device, **options)
+        self.x = wave(shape).to(device).to(**options) if options else wave(shape).to(device)
+        self.net = torch.compile(net) if level >= 3 else net
+        self.optimiser = torch.optim.AdamW(net.parameters(), lr=1e-4)
+        self.precision = (lambda: torch.autocast(device, dtype=torch.bfloat16)) if level >= 2 else contextlib.nullcontext
+
+    def wait(self):
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def timed(self, run):
+        self.wait()
+        began = time.perf_counter()
+        run()
+        self.wait()
+        return time.perf_counter() - began
+
+    def train(self):
+        self.net.train()
+        with self.precision():
+            loss = self.net(self.x).float().square().mean()
+        loss.item()
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+
+    def infer(self):
+        self.net.eval()
+        with self.torch.no_grad(), self.precision():
+            self.net(self.x).float().cpu()
+
+    def rate(self, run, seconds):
+        first = self.timed(run)
+        found, began = [], time.perf_counter()
+        while len(found) < 3 or time.perf_counter() - began < seconds:
+            found.append(self.timed(run))
+        return {"first-seconds": first, "samples-per-second": self.x.shape[0] / statistics.median(found)}
+
+
+def measure(name, shape, mode, device, seconds):
+    import torch
+
+    if device == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    steps = Steps(name, shape, mode, device)
+    found = {"training": steps.rate(steps.train, seconds), "inference": steps.rate(steps.infer, seconds)}
+    if device == "cuda":
+        found["peak-memory"] = torch.cuda.max_memory_allocated()
+    return found
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("ours", nargs="+")
+    options.add_argument("--device", default="cuda")
+    options.add_argument("--seconds", type=float, default=10.0)
+    options.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    options.add_argument("--output")
+    arguments = options.parse_args()
+    reports = [json.load(open(path)) for path in arguments.ours]
+    import torch
+
+    where = torch.cuda.get_device_name() if arguments.device == "cuda" else arguments.device
+    print(f"PyTorch {torch.__version__} on {where}\n")
+    print("| network | batch | by | training/s | inference/s | ratio of time, training | inference | memory |")
+    print("|---|---|---|---|---|---|---|---|")
+    found = []
+    for name, shape in dict.fromkeys((n["backbone"], tuple(n["shape"])) for report in reports for n in report["networks"]):
+        rows = {}
+        for mode in arguments.modes:
+            try:
+                rows[f"PyTorch {mode}"] = measure(name, shape, mode, arguments.device, arguments.seconds)
+            except Exception as error:  # a mode that this machine cannot run
+                print(f"| {name} | | PyTorch {mode} | {type(error).__name__}: {str(error).splitlines()[0][:80]} | | | | |")
+        for report in reports:
+            for ours in report["networks"]:
+                if (ours["backbone"], tuple(ours["shape"])) == (name, shape):
+                    rows[f"FairTTE {report['device']}"] = ours
+        best = {what: max((r[what]["samples-per-second"] for key, r in rows.items() if key.startswith("PyTorch")), default=None)
+                for what in ("training", "inference")}
+        for by, row in rows.items():
+            rates = {what: row[what]["samples-per-second"] for what in best}
+            ratios = {what: f"{best[what] / rates[what]:.2f}" if best[what] else "-" for what in best}
+            memory = f"{row['peak-memory'] / 2**30:.2f} GiB" if row.get("peak-memory") else "-"
+            batch = "x".join(map(str, shape))
+            print(f"| {name} | {batch} | {by} | {rates['training']:.1f} | {rates['inference']:.1f} "
+                  f"| {ratios['training']} | {ratios['inference']} | {memory} |", flush=True)
+            found.append({"network": name, "shape": shape, "by": by, **row})
+    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of its process on the host.")
+    if arguments.output:
+        with open(arguments.output, "w") as file:
+            json.dump({"torch": torch.__version__, "device": where, "rows": found}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""SurvivalEVAL's ``SurvivalEvaluator`` under its name: the same arguments and values for what it has here.
+
+Differences: all curves share one grid; errors are :class:`fairtte.MetricError`; what would be NaN is an error. Absent are the
+metrics of predicted times (``concordance``, ``mae``, ..) and its figures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _fairtte, _inputs
+from ._errors import MetricError
+
+__all__ = ["SurvivalEvaluator"]
+
+
+class SurvivalEvaluator:
+    """The metrics of curves, read by straight lines as SurvivalEVAL does: from (0, 1) to the first time, and beyond the last one
+    along the line through (0, 1) and the last point.
+
+    Parameters
+    ----------
+    pred_survs : array [n, k]
+        Probability to be free of the event at ``time_coordinates``, in [0, 1]; copied once.
+    time_coordinates : array [k]
+    event_times, event_indicators : array [n]
+    train_event_times, train_event_indicators : array [m]
+        The training sample, for weights.
+
+    Examples
+    --------
+    >>> from fairtte.survival_eval import SurvivalEvaluator
+    >>> evaluator = SurvivalEvaluator([[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], [2.0, 4.0], [3.0, 4.0, 1.0], [1, 0, 1])
+    >>> evaluator.concordance_time_dependent()
+    (1.0, 3.0, 3.0)
+    >>> evaluator.predict_multi_probabilities_from_curve([1.0, 3.0])[0].round(6)
+    array([0.9, 0.6])
+    """
+
+    def __init__(
+        self,
+        pred_survs: Any,
+        time_coordinates: Any,
+        event_times: Any,
+        event_indicators: Any,
+        train_event_times: Any = None,
+        train_event_indicators: Any = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        if (train_event_times is None) != (train_event_indicators is None):
+            raise MetricError("train_event_times and train_event_indicators are given one without the other")
+        self.event_times = _inputs.numbers(event_times, "event_times")
+        self.event_indicators = _inputs.flags(event_indicators, "event_indicators")
+        train = None
+        self.train_event_times: NDArray[np.float64] | None = None
+        if train_event_times is not None:
+            self.train_event_times = _inputs.numbers(train_event_times, "train_event_times")
+            train = (self.train_event_times, _inputs.flags(train_event_indicators, "train_event_indicators"))
+        self.time_coordinates = _inputs.numbers(time_coordinates, "time_coordinates")
+        survival = _inputs.matrix(pred_survs, "pred_survs")
+        self._inner = _fairtte.SurvivalEvaluator(
+            survival, self.time_coordinates, self.event_times, self.event_indicators, train
+        )
+        self._threads = threads
+
+    @property
+    def default_target_time(self) -> float:
+        """The median of all observed times, or the last time of the curves if that is earlier."""
+        times = self.event_times
+        if self.train_event_times is not None:
+            times = np.concatenate([times, self.train_event_times])
+        return float(min(np.quantile(times, 0.5), self.time_coordinates[-1]))
+
+    def _target(self, time: float | None) -> float:
+        return self.default_target_time if time is None else float(time)
+
+    def _weighted(self, asked: bool) -> bool:
+        # Without censoring SurvivalEVAL takes no weights, whatever is asked.
+        return asked and not bool(self.event_indicators.all())
+
+    def concordance_time_dependent(self, ties: str = "Risk", method: str = "Antolini") -> tuple[float, float, float]:
+        """The time-dependent concordance with its numerator and denominator; ``ties`` is ``"None"``, ``"Risk"``, ``"Time"`` or
+        ``"All"``, ``method`` ``"Antolini"`` or its alias ``"Naive"``."""
+        if method.lower() not in ("antolini", "naive"):
+            raise MetricError(f'method is "{method}", expected "Antolini"')
+        return self._inner.concordance_td(ties.lower(), self._threads)
+
+    def auc(self, target_time: float | None = None, method: str = "Naive") -> float:
+        """The cumulative/dynamic AUC at a time; ``method`` ``"IPCW"`` (alias ``"Uno"``) weighs cases by the training sample."""
+        if method.lower() not in ("naive", "ipcw", "uno"):
+            raise MetricError(f'method is "{method}", expected "Naive" or "IPCW"')
+        return self._inner.auc(self._target(target_time), method.lower() != "naive", self._threads)
+
+    def brier_score(self, target_time: float | None = None, IPCW_weighted: bool = True) -> float:
+        """The Brier score at a time."""
+        return float(self.brier_score_multiple_points([self._target(target_time)], IPCW_weighted)[0])
+
+    def brier_score_multiple_points(self, target_times: Any, IPCW_weighted: bool = True) -> NDArray[np.float64]:
+        """The Brier score at each of several increasing times, ``[k]``."""
+        times = _inputs.numbers(target_times, "target_times")
+        return np.array(self._inner.brier(times, self._weighted(IPCW_weighted), self._threads))
+
+    def integrated_brier_score(
+        self, num_points: int | None = None, target_times: Any = None, IPCW_weighted: bool = True
+    ) -> float:
+        """The Brier score averaged over time by trapezoids: over ``target_times``, over ``num_points`` times from 0 to the last
+        observed one, or over all times of censored samples."""
+        if num_points is not None and target_times is not None:
+            raise MetricError("num_points and target_times are both given, expected one of them")
+        if target_times is not None:
+            times = np.sort(_inputs.numbers(target_times, "target_times"))
+        elif num_points is not None:
+            if num_points < 2:
+                raise MetricError(f"num_points is {num_points}, expected at least 2")
+            train = self.train_event_times
+            last = float(max(self.event_times.max(), train.max() if train is not None else 0.0))
+            times = np.linspace(0.0, last, num_points)
+        else:
+            times = np.unique(self.event_times[~self.event_indicators])
+        if len(times) < 2:
+            raise MetricError(f"there are {len(times)} times, expected at least 2 to average over: give target_times")
+        return self._inner.integrated_brier(times, self._weighted(IPCW_weighted), self._threads)
+
+    def d_calibration(self, num_bins: int = 10) -> tuple[float, NDArray[np.float64]]:
+        """The p value of D-calibration, and the samples of every bin from the highest probabilities to the lowest."""
+        p, mass = self._inner.d_calibration(int(num_bins), self._threads)
+        return p, np.array(mass)
+
+    def predict_multi_probabilities_from_curve(self, target_times: Any) -> NDArray[np.float64]:
+        """Survival at several increasing times, ``[n, k]``."""
+        return self._inner.probabilities(_inputs.numbers(target_times, "target_times"), self._threads)

@@ -1,0 +1,80 @@
+//! `fairtte bench`: what is in its results and how they depend on one another, never how large they are.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use fairtte_tests::{fail, run, succeed};
+use serde_json::Value;
+
+const CONFIG: i32 = 3;
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(&succeed(line.split_whitespace()).stdout).unwrap()
+}
+
+fn close(found: &Value, expected: f64) {
+    let found = found.as_f64().unwrap();
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found}, expected {expected}");
+}
+
+#[test]
+fn rates_and_hours_follow_from_the_seconds_of_a_batch() {
+    let line = "bench --backbone mlp --shape 8 --batch 32 --seconds 0.01 --samples 1000 --epochs 2 --no-layers --json";
+    let report = json(line);
+    assert_eq!(report["device"], "flex");
+    assert!(report["layers"].is_null());
+    let [network] = &report["networks"].as_array().unwrap()[..] else { panic!("one network was asked for") };
+    assert_eq!(network["shape"], serde_json::json!([32, 8]));
+    for what in ["training", "inference"] {
+        let rate = &network[what];
+        assert!(rate["batches"].as_u64().unwrap() >= 3, "{rate}");
+        close(&rate["samples-per-second"], 32.0 / rate["seconds"].as_f64().unwrap());
+    }
+    let per_second = |what: &str| network[what]["samples-per-second"].as_f64().unwrap();
+    close(&network["estimate"]["training-hours"], 2000.0 / per_second("training") / 3600.0);
+    close(&network["estimate"]["inference-hours"], 1000.0 / per_second("inference") / 3600.0);
+}
+
+#[test]
+fn several_networks_are_measured_one_after_the_other_and_printed_in_80_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bench.json").display().to_string();
+    let line = format!("bench --backbone small-2d,small-3d --shape 1x20x24 --seconds 0.01 --output {path}");
+    fail(line.split_whitespace(), CONFIG, "--shape is \"1x20x24\", expected sizes of small-3d as 3x96x128x128");
+    assert!(!std::path::Path::new(&path).exists());
+    let line =
+        format!("bench --backbone small-2d,vit-base/16 --shape 3x32x32 --batch 2 --seconds 0.01 --output {path}");
+    let outcome = succeed(line.split_whitespace());
+    let too_long: Vec<_> = outcome.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(too_long.is_empty(), "{too_long:?}");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let networks = report["networks"].as_array().unwrap();
+    let names: Vec<_> = networks.iter().map(|network| network["backbone"].as_str().unwrap()).collect();
+    assert_eq!(names, ["small-2d", "vit-base/16"]);
+    if cfg!(target_os = "linux") {
+        let memory = |place: usize| networks[place]["peak-memory"].as_f64().unwrap();
+        // The weights of the second alone, with their gradients and two moments, are 1.28 GiB.
+        assert!(memory(0) < 0.5e9 && memory(1) > 1.2e9, "{} and {}", memory(0), memory(1));
+    }
+    let layers = report["layers"]["measured"].as_array().unwrap();
+    let winograd = layers.iter().find(|layer| layer["algorithm"] == "Winograd").unwrap();
+    let share = winograd["share-of-peak"].as_f64().unwrap();
+    assert!(share > 0.0, "{winograd}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_by_name() {
+    let refused = |arguments: &str, sentence: &str| {
+        fail(["bench"].into_iter().chain(arguments.split_whitespace()), CONFIG, sentence);
+    };
+    refused("--backbone resnet19", "--backbone is \"resnet19\", expected one of efficientnet-b0, resnet18");
+    refused("--backbone mlp --shape 3x8", "--shape is \"3x8\", expected sizes of mlp as 16");
+    refused("--backbone mlp --batch 0", "--batch is 0, expected at least 1");
+    refused("--backbone mlp --seconds 0", "--seconds is 0, expected a number above 0");
+    refused("--backbone mlp --samples 0", "--samples is 0, expected at least 1");
+    refused("--device tpu", "device \"tpu\" is unknown");
+    let without = run(["bench", "--epochs", "3"]);
+    assert_eq!(without.code, 2, "{}", without.stderr);
+    assert!(without.stderr.contains("--samples"), "{}", without.stderr);
+    let sentence = "vit-base/16";
+    let outcome = run("bench --backbone vit-base/16 --shape 3x20x20 --seconds 0.01".split_whitespace());
+    assert!(outcome.code != 0 && outcome.code != 1 && outcome.stderr.contains(sentence), "{}", outcome.stderr);
+}
