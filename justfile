@@ -73,9 +73,9 @@ reference-values python="python3":
 # Worked training steps of every strategy in PyTorch float64, committed in fairtte-fairness/tests/golden/steps: just worked-steps
 # `python` has torch. First what FairTTE draws from its random streams, then the numbers, then their comparison.
 worked-steps python="python3":
-    FAIRTTE_RECORD_DRAWS=$PWD/fairtte-fairness/tests/golden/steps/draws.json cargo test -p fairtte-fairness --test steps draws
+    FAIRTTE_RECORD_DRAWS=$PWD/fairtte-fairness/tests/golden/steps/draws.json cargo test -p fairtte-fairness --test fairness steps::draws
     {{python}} fairtte-fairness/parity/steps.py
-    cargo test -p fairtte-fairness --test steps -- --nocapture
+    cargo test -p fairtte-fairness --test fairness steps -- --nocapture
 
 # Time and memory of training steps and inference beside PyTorch in turn, and where the time goes (release build).
 # `python` has torch, torchvision and timm; a table of all: just step-time python3 --summary-only

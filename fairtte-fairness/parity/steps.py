@@ -1,4 +1,4 @@
-"""Worked training steps of every strategy, as files that a test of fairtte-fairness reads (tests/steps.rs).
+"""Worked training steps of every strategy, as files that a test of fairtte-fairness reads (tests/fairness/steps.rs).
 
     python steps.py [OUT] [--only NAME ..]     # OUT defaults to ../tests/golden/steps
     python steps.py --of-a-class [--only NAME ..]     # the head `binary` on a table of classes, ../tests/golden/steps/class
@@ -6,7 +6,7 @@
 Needs torch (2.9.0 was used; on the CPU). OUT/draws.json holds what FairTTE draws from its own random streams and no definition
 fixes (ODR's noise, the halves of chi-square DRO, the order of rows in SWAD's pass for batch norm). The test writes it:
 
-    FAIRTTE_RECORD_DRAWS=fairtte-fairness/tests/golden/steps/draws.json cargo test -p fairtte-fairness --test steps draws
+    FAIRTTE_RECORD_DRAWS=fairtte-fairness/tests/golden/steps/draws.json cargo test -p fairtte-fairness --test fairness steps::draws
 
 Written are OUT/table.json, the samples that all cases share, and OUT/NAME.json for every strategy NAME: cases, each with its
 settings, the head, the formula of every initial weight (see below) and a list of events in order:

@@ -3,7 +3,7 @@
 usage: python planted.py FOLDER
 
 Eight normal columns; the hazard is the exponential of a linear predictor, censoring is uniform up to 3. As the simulated
-tables of `fairtte-fairness/tests/common/mod.rs`, with other random numbers.
+tables of `fairtte-fairness/tests/fairness/common/mod.rs`, with other random numbers.
 """
 
 import math

@@ -8,7 +8,7 @@
 //! `positive-weight` is `pos_weight` of PyTorch's `BCEWithLogitsLoss`; gamma is that of the focal loss (Lin et al. 2017,
 //! equation 4; its class weight alpha = w / (1 + w) up to a common factor). Both change what probabilities mean: they
 //! are calibrated with the defaults alone. A sample's term does not depend on the rest of the batch.
-//! Golden values: torch 2.9 (`fairtte-survival/tests/binary.rs`).
+//! Golden values: torch 2.9 (`fairtte-survival/tests/survival/binary.rs`).
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|

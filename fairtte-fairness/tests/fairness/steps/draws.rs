@@ -7,7 +7,7 @@ use fairtte_survival::{HeadConfig, NnetSurvivalConfig};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value as Json, json};
 
-use crate::world::{World, table};
+use super::world::{World, table};
 
 const SEED: u64 = 5;
 /// Length of ODR's codes in the worked steps.
@@ -51,6 +51,6 @@ fn recorded_draws_are_those_of_the_streams() {
         println!("recorded {path}");
         return;
     }
-    let recorded: Json = crate::golden("draws");
+    let recorded: Json = super::golden("draws");
     assert_eq!(drawn(), recorded);
 }

@@ -52,14 +52,12 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use crate::common::{Plant, Study, Table, Trial, probe, rows_of};
 use burn::module::Module as _;
 use burn::tensor::Tensor;
-use common::{Plant, Study, Table, Trial, probe, rows_of};
 use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{

@@ -2,10 +2,8 @@
 //! against finite differences, and at the edges of the number range.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
+use crate::common::{gradient, losses, mean_loss};
 use approx::assert_abs_diff_eq;
-use common::{gradient, losses, mean_loss};
 use fairtte_metrics::rank::{TieTest, TiedPairs, TiedPredictions, concordance_td, harrell_concordance};
 use fairtte_metrics::{Outcomes, Reading, Risk, SurvivalCurves};
 use fairtte_survival::{
@@ -48,7 +46,7 @@ fn deephit(alpha: f64, sigma: f64) -> DeepHit {
 }
 
 fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
-    common::assert_close(found, expected, tolerance.into(), "value");
+    crate::common::assert_close(found, expected, tolerance.into(), "value");
 }
 
 /// Every head, with settings that make all its terms count.

@@ -25,11 +25,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
-mod common;
-
+use crate::common::{N_COLUMNS, Study, Table, probe};
 use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
-use common::{N_COLUMNS, Study, Table, probe};
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, CfairConfig, CfairMode, CfairScaling, CfairWeights, Clock, Laftr, LaftrConfig, LaftrMode, Lnl,

@@ -2,13 +2,11 @@
 //! same after saving and loading, and an interrupted and resumed training ends bit-identical to an uninterrupted one.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::common::{Plant, Table};
 use burn::tensor::Device;
-use common::{Plant, Table};
 use fairtte_data::features::FeatureMatrix;
 use fairtte_data::loader::Intensity;
 use fairtte_data::simulated::{PictureKind, SimulationConfig};

@@ -2,14 +2,12 @@
 //! that ends the training, a resumed training, and the logs of each.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Plant, Trial};
+use crate::common::{Plant, Trial};
 use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};

@@ -1,12 +1,10 @@
 //! Idle parts are in the log of every epoch and in the warnings of a training, and active parts are not.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test may panic; values are worth seeing")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use common::{Plant, Trial};
+use crate::common::{Plant, Trial};
 use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};

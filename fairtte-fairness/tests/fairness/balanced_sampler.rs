@@ -1,9 +1,7 @@
 //! `balanced-sampler` of the methods that compare groups within a batch: every group is drawn equally often.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
-use common::{Plant, Study, Table};
+use crate::common::{Plant, Study, Table};
 use fairtte_data::Sampling;
 use fairtte_fairness::StrategyConfig;
 use fairtte_metrics::GroupId;

@@ -11,13 +11,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 
-#[path = "steps/compare.rs"]
 mod compare;
-#[path = "steps/draws.rs"]
 mod draws;
-#[path = "steps/record.rs"]
 mod record;
-#[path = "steps/world.rs"]
 mod world;
 
 use std::collections::BTreeMap;

@@ -3,12 +3,10 @@
 //! head of one event, and the start at the marginal incidence.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
 use std::sync::LazyLock;
 
+use crate::common::{assert_close, gradient, losses, mean_loss};
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use common::{assert_close, gradient, losses, mean_loss};
 use fairtte_metrics::Outcomes;
 use fairtte_metrics::competing::{AalenJohansen, CompetingOutcomes, IncidenceVariance};
 use fairtte_metrics::seeds::stream;
@@ -20,7 +18,7 @@ use ndarray::{Array2, s};
 use serde_json::Value;
 
 static PYCOX: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("golden/deephit_causes.json")).unwrap());
+    LazyLock::new(|| serde_json::from_str(include_str!("../golden/deephit_causes.json")).unwrap());
 
 fn numbers(json: &Value) -> Vec<f64> {
     match json {
@@ -91,7 +89,7 @@ fn losses_gradients_and_incidence_are_those_of_pycox() {
     let likelihood = deephit(3, 1.0, 0.1, Ranking::Pycox);
     assert_close(&losses(&likelihood, &x, &targets), &numbers(&PYCOX["nll"]), 1e-5, "likelihood");
     let misfits = deephit(3, 0.2, 0.1, Ranking::Pycox).misfits(
-        common::tensor(&x, &Device::flex()),
+        crate::common::tensor(&x, &Device::flex()),
         &targets,
         None,
         &mut stream(1, "controls", &[]),

@@ -1,9 +1,7 @@
 //! The properties of every strategy in the registry, and the ranges of its settings: one table for each.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
-use common::{Study, Table};
+use crate::common::{Study, Table};
 use fairtte_data::Sampling;
 use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Strategy, StrategyConfig, TrainingConfig};

@@ -28,12 +28,12 @@ pub struct Table {
 }
 
 pub fn table() -> Table {
-    crate::golden("table")
+    super::golden("table")
 }
 
 /// The same samples with a class as the outcome of one interval.
 pub fn class_table() -> Table {
-    crate::golden("class/table")
+    super::golden("class/table")
 }
 
 pub struct World {

@@ -2,13 +2,11 @@
 //! and no state of a strategy, alone or among the batches of one step. Checked by the checkpoints of `fit`.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Plant, Study, Table};
+use crate::common::{Plant, Study, Table};
 use fairtte_data::Loader;
 use fairtte_fairness::strategies::StepReport;
 use fairtte_fairness::{

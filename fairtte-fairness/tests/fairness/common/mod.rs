@@ -3,7 +3,7 @@
 //! Of eight columns, column 0 depends on the group (+-1 with deviation 0.5: the best rule is right for 97.7 %), columns 1
 //! and 2 determine the risk, five columns are noise. Unless a [`Plant`] specifies otherwise, groups are of equal size and
 //! have no effect on the risk.
-#![allow(dead_code, reason = "not every test uses all of it")]
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod trial;
 

@@ -1,9 +1,7 @@
 //! The head of a class: cross-entropy, weight and focal loss against torch, and against `nnet-survival` with one interval.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
-use common::{assert_close, gradient, losses};
+use crate::common::{assert_close, gradient, losses};
 use fairtte_metrics::Outcomes;
 use fairtte_survival::{
     Binary, BinaryConfig, ClassifierConfig, CutPoints, HeadSettings as _, NnetSurvival, PredictionGrid, SurvivalHead,

@@ -1,6 +1,5 @@
 //! Shared by the tests of losses and curves.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![allow(dead_code, reason = "not every test uses all of it")]
 
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::seeds::stream;

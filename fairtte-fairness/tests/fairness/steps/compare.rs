@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::record::{Numbers, v};
+use super::record::{Numbers, v};
 
 const FACTOR: f64 = 8.0;
 /// Losses are sums of a dozen terms of size 1, tensors consist of numbers below 2 that were updated a few times.

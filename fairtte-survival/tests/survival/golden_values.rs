@@ -3,11 +3,9 @@
 //! logarithms: hence the tolerances.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-
 use std::sync::LazyLock;
 
-use common::{assert_close, gradient, losses, mean_loss};
+use crate::common::{assert_close, gradient, losses, mean_loss};
 use fairtte_metrics::Outcomes;
 use fairtte_survival::{
     Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, GridKind, HeadConfig,
@@ -17,8 +15,8 @@ use fairtte_survival::{
 use ndarray::{Array2, s};
 use serde_json::Value;
 
-static PYCOX: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("golden/pycox.json")).unwrap());
-static R: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("golden/cox_r.json")).unwrap());
+static PYCOX: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("../golden/pycox.json")).unwrap());
+static R: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("../golden/cox_r.json")).unwrap());
 
 fn numbers(json: &Value) -> Vec<f64> {
     serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json}"))

@@ -2,14 +2,13 @@
 //! lines. It is that of the example program `tests/outside`, which registers it; here it is trained without a program.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-mod common;
-#[path = "../../tests/outside/src/worst_group.rs"]
+#[path = "../../../tests/outside/src/worst_group.rs"]
 mod worst_group;
 
 use std::sync::atomic::AtomicBool;
 
+use crate::common::{Plant, Trial};
 use burn::tensor::Device;
-use common::{Plant, Trial};
 use fairtte_fairness::strategies::{Saved, StrategySettings as _};
 use fairtte_fairness::{CurveRule, FairnessError, Strategy, predict};
 use fairtte_survival::{NnetSurvival, PredictionGrid};
@@ -36,7 +35,7 @@ fn curves(trial: &Trial, strategy: &dyn Strategy) -> Array2<f64> {
 
 #[test]
 fn a_strategy_takes_fewer_than_90_lines() {
-    let n_lines = include_str!("../../tests/outside/src/worst_group.rs").lines().count();
+    let n_lines = include_str!("../../../tests/outside/src/worst_group.rs").lines().count();
     assert!(n_lines < 90, "{n_lines} lines");
 }
 
