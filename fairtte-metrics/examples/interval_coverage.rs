@@ -7,7 +7,10 @@
 //! differ. True values: one sample of 400,000 subjects. Evaluation times and horizon are fixed, and the censoring curve
 //! comes from another sample of 20,000 subjects, as that of a training part does.
 //!
-//! `cargo run --release -p fairtte-metrics --example interval_coverage [COHORTS [REPLICATES [N]]]`
+//! `cargo run --release -p fairtte-metrics --example interval_coverage [COHORTS [REPLICATES [N [INTERVAL [FILE]]]]]`
+//!
+//! `N` is the number of subjects (0: 500 and 5,000, and the test of the gap), `INTERVAL` one of `percentile`, `basic`, `BCa`
+//! (or `all`). Every cohort that is done is a line of `FILE`; a call that was ended computes the others alone.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -22,6 +25,11 @@ use fairtte_metrics::{
 use ndarray::Array2;
 use rand::RngExt as _;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::Mutex;
 
 const METRICS: [&str; 6] = ["c-td", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];
 const GRID: usize = 20;
@@ -103,6 +111,60 @@ fn training(design: &Design) -> CensoringCurve {
 /// What is counted: a number and its interval, by kind.
 const KINDS: [&str; 4] = ["overall", "small group", "difference", "gap"];
 
+const METHODS: [(IntervalMethod, &str); 3] =
+    [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Basic, "basic"), (IntervalMethod::Bca, "BCa")];
+
+/// Whether the intervals of one cohort contain the true value: by metric and kind.
+type Covered = Vec<[Option<bool>; 4]>;
+
+/// A line of the file: what one cohort gave.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    design: String,
+    interval: String,
+    replicates: usize,
+    seed: u64,
+    covered: Covered,
+}
+
+/// How much is computed, and where it is kept.
+struct Plan {
+    n_cohorts: u64,
+    replicates: usize,
+    methods: Vec<(IntervalMethod, &'static str)>,
+    done: HashMap<(String, String, usize, u64), Covered>,
+    file: Option<Mutex<File>>,
+}
+
+impl Plan {
+    fn new(n_cohorts: u64, replicates: usize, interval: &str, path: Option<String>) -> Self {
+        let methods = METHODS.into_iter().filter(|(_, name)| interval == "all" || interval == *name).collect();
+        let mut done = HashMap::new();
+        // The last line may have been cut by the end of the call.
+        let lines = path.iter().filter_map(|path| File::open(path).ok()).flat_map(|file| BufReader::new(file).lines());
+        for line in lines.filter_map(|line| serde_json::from_str::<Line>(&line.unwrap()).ok()) {
+            done.insert((line.design, line.interval, line.replicates, line.seed), line.covered);
+        }
+        let append = |path: String| Mutex::new(OpenOptions::new().create(true).append(true).open(path).unwrap());
+        Self { n_cohorts, replicates, methods, done, file: path.map(append) }
+    }
+
+    /// What a cohort gave, from the file or computed.
+    fn cohort(&self, what: &str, interval: &str, seed: u64, compute: impl FnOnce() -> Covered) -> Covered {
+        let key = (what.to_owned(), interval.to_owned(), self.replicates, seed);
+        if let Some(covered) = self.done.get(&key) {
+            return covered.clone();
+        }
+        let (design, interval, replicates, seed) = key;
+        let line = Line { design, interval, replicates, seed, covered: compute() };
+        if let Some(file) = &self.file {
+            let text = format!("{}\n", serde_json::to_string(&line).unwrap());
+            file.lock().unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        line.covered
+    }
+}
+
 /// A value and its interval.
 type Number = (Option<f64>, Option<(f64, f64)>);
 
@@ -118,7 +180,7 @@ fn numbers(metric: &MetricReport) -> [Number; 4] {
     ]
 }
 
-fn coverage(sizes: &[usize], n_cohorts: u64, replicates: usize) {
+fn coverage(sizes: &[usize], plan: &Plan) {
     println!("| n | censored | groups | metric | interval | {} |", KINDS.join(" | "));
     println!("|---|---|---|---|---|{}", "---|".repeat(KINDS.len()));
     for &n in sizes {
@@ -133,7 +195,7 @@ fn coverage(sizes: &[usize], n_cohorts: u64, replicates: usize) {
                     let design = Design { n, censoring, share, noise };
                     let what = format!("{n} | {censored} | {shares}{}", if equal { ", equal" } else { "" });
                     let curve = training(&design);
-                    covered(&design, &what, &curve, &truth(&design, &curve, equal), n_cohorts, replicates);
+                    covered(&design, &what, &curve, &truth(&design, &curve, equal), plan);
                 }
             }
         }
@@ -152,19 +214,10 @@ fn truth(design: &Design, censoring: &CensoringCurve, equal: bool) -> Vec<[Optio
     truth
 }
 
-fn covered(
-    design: &Design,
-    what: &str,
-    censoring: &CensoringCurve,
-    truth: &[[Option<f64>; 4]],
-    n_cohorts: u64,
-    replicates: usize,
-) {
-    let methods =
-        [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Basic, "basic"), (IntervalMethod::Bca, "BCa")];
-    for (interval, name) in methods {
-        let settings = EvaluationSettings { interval, replicates, ..settings(&METRICS) };
-        let one = |seed: u64| -> Vec<[Option<bool>; 4]> {
+fn covered(design: &Design, what: &str, censoring: &CensoringCurve, truth: &[[Option<f64>; 4]], plan: &Plan) {
+    for &(interval, name) in &plan.methods {
+        let settings = EvaluationSettings { interval, replicates: plan.replicates, ..settings(&METRICS) };
+        let one = |seed: u64| -> Covered {
             let found = report(&draw(design, design.n, seed, "cohort"), censoring, &settings);
             let of_metric = |(metric, truth): (&MetricReport, &[Option<f64>; 4])| {
                 let found = numbers(metric);
@@ -175,7 +228,8 @@ fn covered(
             };
             found.metrics.iter().zip(truth).map(of_metric).collect()
         };
-        let found: Vec<_> = (0..n_cohorts).into_par_iter().map(one).collect();
+        let cohorts = (0..plan.n_cohorts).into_par_iter();
+        let found: Vec<_> = cohorts.map(|seed| plan.cohort(what, name, seed, || one(seed))).collect();
         for (place, metric) in METRICS.iter().enumerate() {
             let share = |kind: usize| {
                 let defined: Vec<bool> = found.iter().filter_map(|cohort| cohort[place][kind]).collect();
@@ -223,13 +277,16 @@ fn size(n_cohorts: u64) {
 }
 
 fn main() {
-    let argument = |place: usize, default: u64| std::env::args().nth(place).map_or(default, |n| n.parse().unwrap());
-    let (n_cohorts, replicates) = (argument(1, 500), usize::try_from(argument(2, 1_000)).unwrap());
-    match argument(3, 0) {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default: u64| arguments.next().map_or(default, |n| n.parse().unwrap());
+    let (n_cohorts, replicates, n) = (number(500), usize::try_from(number(1_000)).unwrap(), number(0));
+    let interval = arguments.next().unwrap_or_else(|| "all".to_owned());
+    let plan = Plan::new(n_cohorts, replicates, &interval, arguments.next());
+    match n {
         0 => {
-            coverage(&[500, 5_000], n_cohorts, replicates);
+            coverage(&[500, 5_000], &plan);
             size(4 * n_cohorts);
         }
-        n => coverage(&[usize::try_from(n).unwrap()], n_cohorts, replicates),
+        n => coverage(&[usize::try_from(n).unwrap()], &plan),
     }
 }

@@ -17,6 +17,7 @@ use super::error::SimulationError;
 /// | `censoring-rate-base` | 0.4 | 0.05 to 0.9 | expected share of censored subjects before the knobs |
 /// | `time-unit` | `years` | `years`, `months`, `days` | unit of every time written |
 /// | `signal` | 1 | 0 to 1 | correlation of severity in the picture with the health condition; 0 = the picture is uninformative |
+/// | `traces` | true | | whether a picture shows the attributes of its person; false: those of somebody else |
 /// | `bias` | all 0 | each 0 to 1 | the five knobs, see [`BiasKnobs`] |
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -42,8 +43,18 @@ pub struct SimulationConfig {
     pub time_unit: TimeUnit,
     /// Correlation between the severity drawn into the picture and the health condition Z, 0 to 1.
     pub signal: f64,
+    /// Whether the body in a picture is one of the person's sex, age and race. If not, it is one of attributes drawn for it
+    /// alone: pictures are as varied, and say nothing about the attributes but what the knobs make them say.
+    #[serde(skip_serializing_if = "is_true")]
+    pub traces: bool,
     /// The five knobs.
     pub bias: BiasKnobs,
+}
+
+/// Simulations with the default keep the name that they had before the setting existed.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// One knob per source of bias, each from 0 (unbiased) to 1 (maximal).
@@ -153,6 +164,7 @@ struct RawConfig {
     censoring_rate_base: f64,
     time_unit: TimeUnit,
     signal: f64,
+    traces: bool,
     bias: BiasKnobs,
 }
 
@@ -168,6 +180,7 @@ impl Default for RawConfig {
             censoring_rate_base: 0.4,
             time_unit: TimeUnit::default(),
             signal: 1.0,
+            traces: true,
             bias: BiasKnobs::default(),
         }
     }
@@ -185,6 +198,7 @@ impl From<RawConfig> for SimulationConfig {
             censoring_rate_base: raw.censoring_rate_base,
             time_unit: raw.time_unit,
             signal: raw.signal,
+            traces: raw.traces,
             bias: raw.bias,
         }
     }
@@ -268,6 +282,10 @@ mod tests {
         config.bias.mi_time = 0.25;
         let text = serde_json::to_string(&config).unwrap();
         assert!(text.contains(r#""mi-time":0.25"#), "{text}");
+        assert!(!text.contains("traces"), "{text}");
+        assert_eq!(serde_json::from_str::<SimulationConfig>(&text).unwrap(), config);
+        config.traces = false;
+        let text = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<SimulationConfig>(&text).unwrap(), config);
         for text in [r#"{"n-subject": 3}"#, r#"{"bias": {"mi-tme": 1}}"#] {
             let error = serde_json::from_str::<SimulationConfig>(text).unwrap_err().to_string();

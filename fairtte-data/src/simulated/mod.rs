@@ -31,7 +31,8 @@
 //! remaining times keep their shape; visits at fixed dates would instead exclude people with an earlier event.
 //!
 //! Attributes: sex F/M (1/2 each), age 21 to 89 (half over 60), race White 60, Black 20, Asian 12, Other 8 %; the
-//! biased attribute has `group-share` in group 1. They affect only `X_A` unless a knob is set.
+//! biased attribute has `group-share` in group 1. They affect only `X_A` unless a knob is set; with `traces = false` not even
+//! that: the body in a picture has the attributes of somebody else, drawn from the same distribution.
 //!
 //! A folder holds `images/`, `manifest.csv` (image, `subject_id`, time, event, sex, age, race), `truth.csv` (what
 //! the manifest hides) and, last, `simulation.json`. The same config and seed give the same bytes with any number of
@@ -57,7 +58,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fairtte_metrics::seeds::stream;
 use rayon::prelude::*;
 
-use causal::{CausalModel, Sample};
+use causal::{CausalModel, Sample, drawn_attributes};
 use write::{Counts, Folder, Request};
 
 pub use config::{BiasKnobs, BiasedAttribute, PictureKind, SimulationConfig, TimeUnit};
@@ -171,7 +172,7 @@ enum Drawn {
 fn drawn(config: &SimulationConfig, seed: u64, sample: &Sample) -> Drawn {
     let mut body = stream(seed, "simulate-body", &[sample.subject]);
     let mut rng = stream(seed, "simulate-image", &[sample.subject, sample.visit]);
-    let who = sample.person.attributes;
+    let who = drawn_attributes(config, seed, sample.subject, sample.person.attributes);
     match (config.kind, config.size.as_slice()) {
         (PictureKind::Films, &[height, width]) => {
             let size = [height, width];

@@ -31,8 +31,12 @@ type UnitRows = (Vec<u32>, BTreeSet<u32>);
 #[derive(Clone, Debug)]
 pub struct LabelPermutations {
     n: usize,
-    /// Label and rows of every unit.
-    units: Vec<(GroupId, Vec<u32>)>,
+    /// Label of every unit.
+    labels: Vec<GroupId>,
+    /// The rows of all units, one unit after the other.
+    rows: Vec<u32>,
+    /// Where the rows of every unit end.
+    ends: Vec<u32>,
     /// Units between which labels move.
     strata: Vec<Vec<u32>>,
     n_split_subjects: usize,
@@ -76,13 +80,15 @@ impl LabelPermutations {
         let owners: Vec<&SubjectId> = rows.keys().map(|(subject, _)| *subject).collect(); // ascending
         let n_split_subjects = owners.chunk_by(|a, b| a == b).filter(|units| units.len() > 1).count();
         let mut by_stratum: BTreeMap<BTreeSet<u32>, Vec<u32>> = BTreeMap::new();
-        let mut units = Vec::with_capacity(rows.len());
+        let (mut labels, mut all_rows, mut ends) = (vec![], vec![], vec![]);
         for ((_, group), (rows, strata)) in rows {
-            by_stratum.entry(strata).or_default().push(to_u32(units.len()));
-            units.push((group, rows));
+            by_stratum.entry(strata).or_default().push(to_u32(labels.len()));
+            labels.push(group);
+            all_rows.extend(rows);
+            ends.push(to_u32(all_rows.len()));
         }
         let strata = by_stratum.into_values().collect();
-        Ok(Self { n: expected, units, strata, n_split_subjects, n_permutations, seed })
+        Ok(Self { n: expected, labels, rows: all_rows, ends, strata, n_split_subjects, n_permutations, seed })
     }
 
     /// Number of permutations.
@@ -92,12 +98,17 @@ impl LabelPermutations {
 
     /// Number of units between which labels move.
     pub fn n_units(&self) -> usize {
-        self.units.len()
+        self.labels.len()
     }
 
     /// Subjects with samples in more than one group.
     pub fn n_split_subjects(&self) -> usize {
         self.n_split_subjects
+    }
+
+    fn rows_of(&self, unit: usize) -> &[u32] {
+        let start = unit.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.rows[start as usize..self.ends[unit] as usize]
     }
 
     /// Label of every sample in `permutation`, `[n]`. Permutation k is the same whatever their total number.
@@ -108,9 +119,8 @@ impl LabelPermutations {
             let mut givers = stratum.clone();
             givers.shuffle(&mut rng);
             for (&unit, &giver) in stratum.iter().zip(&givers) {
-                let label = self.units[giver as usize].0;
-                for &row in &self.units[unit as usize].1 {
-                    permuted[row as usize] = Some(label);
+                for &row in self.rows_of(unit as usize) {
+                    permuted[row as usize] = Some(self.labels[giver as usize]);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! C^td, AUC^td and IBS of survival curves, which share sorted samples between replicates.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use crate::MetricError;
@@ -40,7 +42,7 @@ impl Evaluated<'_> {
         let auc = auc.map(|auc| SortedAuc::new(auc, groups, bootstrap.unit_of_row()));
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
-        let sorted = Sorted { curves, plan, auc, brier, cells };
+        let sorted = Sorted { curves, plan, ranked: OnceLock::new(), auc, brier, cells };
         let values = |draws: Draws<'_>| values(&sorted, draws, &settings.stop);
         let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), N_METRICS, values)?;
         let by_chance = if relabelled {

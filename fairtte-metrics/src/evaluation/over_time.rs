@@ -13,12 +13,15 @@ use crate::evaluation::report::{Estimate, MetricDescription};
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{TimeWindow, equally_spaced};
 use crate::resampling::IntervalMethod;
-use crate::{Direction, EvaluationSettings, MetricError};
+use crate::{Direction, EvaluationSettings, Groups, MetricError};
 
 /// The metrics that are shown over time.
 const METRICS: [&str; 2] = ["auc", "brier"];
 /// The same of one of several causes.
 const CAUSE_METRICS: [&str; 2] = ["cause-auc", "cause-brier"];
+
+/// Times that are prepared together: each takes some 50 bytes per sample and attribute, and draws its replicates anew.
+const TIMES_AT_ONCE: usize = 4;
 
 /// Most replicates behind a pointwise interval.
 const MOST_REPLICATES: usize = 200;
@@ -80,53 +83,73 @@ pub(crate) fn over_time(
     let input = Input { settings: &settings, ..*input };
     let names = if input.competing.is_some() { CAUSE_METRICS } else { METRICS };
     let metrics = names.map(RequestedMetric::parse).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let requested = metrics.iter().flat_map(|RequestedMetric { metric, .. }| {
-        times.iter().map(|time| RequestedAt { metric: *metric, horizon: Ok(*time), threshold: None })
-    });
-    let requested: Vec<RequestedAt> = requested.collect();
-    let description = |at: &RequestedAt| {
-        let (name, label, convention) = (at.metric.name(), at.metric.label(), at.metric.convention());
-        MetricDescription { name, label, convention, direction: at.metric.direction() }
-    };
-    let descriptions: Vec<MetricDescription<'_>> = requested.iter().map(description).collect();
-    let evaluated = Evaluated::of_requested(&input, predictions, &requested, &descriptions, false)?;
-    let summary = Summary { input: &input, evaluated: &evaluated };
-    Ok((0..metrics.len()).map(|place| of_metric(&summary, place * times.len(), &times)).collect())
-}
-
-/// The metric whose values at `times` begin at place `first`.
-fn of_metric(summary: &Summary<'_>, first: usize, times: &[f64]) -> OverTime {
-    let MetricDescription { name, label, direction, .. } = summary.evaluated.metrics[first];
-    let places = || first..first + times.len();
-    let all: Vec<Estimate> = places().map(|place| summary.overall_estimate(place)).collect();
-    let mut curves = vec![OverTimeCurve::new(None, &all)];
-    for (attribute, groups) in summary.input.groups.iter().enumerate() {
-        for (level, name) in groups.levels().iter().enumerate() {
-            let of_group: Vec<Estimate> =
-                places().map(|place| summary.group_estimate(place, attribute, level)).collect();
-            curves.push(OverTimeCurve::new(Some((groups.attribute(), name)), &of_group));
+    let mut found: Vec<OverTime> = metrics.iter().map(|metric| OverTime::without_times(metric, &input)).collect();
+    for times in times.chunks(TIMES_AT_ONCE) {
+        let requested = metrics.iter().flat_map(|RequestedMetric { metric, .. }| {
+            times.iter().map(|time| RequestedAt { metric: *metric, horizon: Ok(*time), threshold: None })
+        });
+        let requested: Vec<RequestedAt> = requested.collect();
+        let description = |at: &RequestedAt| {
+            let (name, label, convention) = (at.metric.name(), at.metric.label(), at.metric.convention());
+            MetricDescription { name, label, convention, direction: at.metric.direction() }
+        };
+        let descriptions: Vec<MetricDescription<'_>> = requested.iter().map(description).collect();
+        let evaluated = Evaluated::of_requested(&input, predictions, &requested, &descriptions, false)?;
+        let summary = Summary { input: &input, evaluated: &evaluated };
+        for (place, metric) in found.iter_mut().enumerate() {
+            metric.append(&summary, place * times.len(), times);
         }
     }
-    OverTime {
-        metric: name.to_owned(),
-        label: label.to_owned(),
-        higher_is_better: direction == Direction::HigherIsBetter,
-        times: times.to_vec(),
-        replicates: summary.input.settings.replicates,
-        curves,
+    Ok(found)
+}
+
+impl OverTime {
+    fn without_times(RequestedMetric { metric, .. }: &RequestedMetric, input: &Input<'_>) -> Self {
+        let levels = |groups: &Groups| {
+            let named = |level: &String| OverTimeCurve::new(Some((groups.attribute(), level)));
+            groups.levels().iter().map(named).collect::<Vec<_>>()
+        };
+        Self {
+            metric: metric.name().to_owned(),
+            label: metric.label().to_owned(),
+            higher_is_better: metric.direction() == Direction::HigherIsBetter,
+            times: Vec::new(),
+            replicates: input.settings.replicates,
+            curves: std::iter::once(OverTimeCurve::new(None)).chain(input.groups.iter().flat_map(levels)).collect(),
+        }
+    }
+
+    /// Adds the values at `times`, which are the metrics of the summary from place `first` on.
+    fn append(&mut self, summary: &Summary<'_>, first: usize, times: &[f64]) {
+        self.times.extend(times);
+        for place in first..first + times.len() {
+            let of_groups = summary.input.groups.iter().enumerate().flat_map(|(attribute, groups)| {
+                (0..groups.levels().len()).map(move |level| summary.group_estimate(place, attribute, level))
+            });
+            let estimates = std::iter::once(summary.overall_estimate(place)).chain(of_groups);
+            self.curves.iter_mut().zip(estimates).for_each(|(curve, estimate)| curve.append(&estimate));
+        }
     }
 }
 
 impl OverTimeCurve {
-    fn new(name: Option<(&str, &str)>, estimates: &[Estimate]) -> Self {
+    fn new(name: Option<(&str, &str)>) -> Self {
         Self {
             attribute: name.map(|(attribute, _)| attribute.to_owned()),
             level: name.map(|(_, level)| level.to_owned()),
-            n: estimates.first().map_or(0, |estimate| estimate.n),
-            n_events: estimates.first().map_or(0, |estimate| estimate.n_events),
-            value: estimates.iter().map(|estimate| estimate.value).collect(),
-            lower: estimates.iter().map(|estimate| estimate.lower).collect(),
-            upper: estimates.iter().map(|estimate| estimate.upper).collect(),
+            n: 0,
+            n_events: 0,
+            value: Vec::new(),
+            lower: Vec::new(),
+            upper: Vec::new(),
         }
+    }
+
+    /// Adds the value at the next time.
+    fn append(&mut self, estimate: &Estimate) {
+        (self.n, self.n_events) = (estimate.n, estimate.n_events);
+        self.value.push(estimate.value);
+        self.lower.push(estimate.lower);
+        self.upper.push(estimate.upper);
     }
 }

@@ -8,13 +8,13 @@ use crate::cohort::{cohort, groups, halves, settings};
 #[test]
 fn values_and_intervals_over_time_are_those_of_the_metrics_at_these_times() {
     let cohort = cohort(160, 41);
-    let asked = EvaluationSettings { over_time: 4, ..settings(80) };
+    let asked = EvaluationSettings { over_time: 6, ..settings(80) };
     let sex = [halves(160)];
     let report = cohort.evaluate(&sex, &asked);
     let window = report.times.as_ref().unwrap();
     assert_eq!(report.over_time.iter().map(|found| found.metric.as_str()).collect::<Vec<_>>(), ["auc", "brier"]);
     for found in &report.over_time {
-        assert_eq!((found.times.len(), found.times[0], found.times[3]), (4, window.lower, window.upper));
+        assert_eq!((found.times.len(), found.times[0], found.times[5]), (6, window.lower, window.upper));
         assert_eq!((found.higher_is_better, found.replicates), (found.metric == "auc", 80));
         let names = found.times.iter().map(|time| format!("{}@{time}", found.metric)).collect();
         let at_times = cohort.evaluate(&sex, &EvaluationSettings { metrics: names, ..asked.clone() });

@@ -1,8 +1,10 @@
 //! AUC^td for a block of replicates: the time average, per slice and lane.
 //!
 //! A walk by falling S(t) does not visit the samples in memory order, so the data that it reads are kept small: the
-//! weights of units (subjects), not of samples, and a byte each, unless a weight needs more.
+//! weights of units (subjects), not of samples, and a bit each where all are 0 or 1, as those of relabelled groups, or a
+//! byte, unless a weight needs more.
 
+use super::unit_weights::{UnitWeights, as_bits, as_bytes};
 use super::{Cells, LANES, LaneWeights, add};
 use crate::Groups;
 use crate::rank::auc_td::PreparedAucTd;
@@ -59,20 +61,20 @@ impl SortedAuc {
 
     /// By slice, the times at which the sample itself has an AUC.
     pub(crate) fn used_times(&self) -> Vec<Vec<usize>> {
-        let values = self.values(vec![[1_u8; LANES]; self.row_of_unit.len()]);
+        let values = self.values(vec![u32::MAX; self.row_of_unit.len()]);
         let used = |slice: usize| (0..values.len()).filter(|&time| !values[time][slice][0].is_nan()).collect();
         (0..self.cells.n_slices()).map(used).collect()
     }
 
     /// By time; `weights` by unit.
-    fn values<W: Weight>(&self, weights: Vec<[W; LANES]>) -> Vec<Values> {
+    fn values<W: UnitWeights>(&self, weights: Vec<W>) -> Vec<Values> {
         let mut input =
             Input { sorted: self, weights, spoilt_from: vec![[f64::INFINITY; LANES]; self.cells.n_slices()] };
         for event in &self.prepared.without_weight {
             for &slice in self.cells.slices_at(event.place) {
                 let weights = input.weights[self.unit_at[event.place] as usize];
-                for (spoilt_from, weight) in input.spoilt_from[slice].iter_mut().zip(weights) {
-                    if Into::<u32>::into(weight) > 0 {
+                for (lane, spoilt_from) in input.spoilt_from[slice].iter_mut().enumerate() {
+                    if weights.count(lane) > 0 {
                         *spoilt_from = spoilt_from.min(event.time);
                     }
                 }
@@ -82,17 +84,11 @@ impl SortedAuc {
     }
 }
 
-/// A weight in the table that the walks read.
-trait Weight: Copy + Into<u32> + Into<f64> + std::ops::BitXorAssign + Default {}
-
-impl Weight for u8 {}
-impl Weight for u16 {}
-
 /// What does not change within a block.
 struct Input<'a, W> {
     sorted: &'a SortedAuc,
     /// By unit.
-    weights: Vec<[W; LANES]>,
+    weights: Vec<W>,
     /// Time of the earliest event without a weight that occurs, by slice and lane; infinite without one.
     spoilt_from: Vec<[f64; LANES]>,
 }
@@ -115,10 +111,12 @@ impl AucLanes {
     /// `used_times` are those of `sorted`; `weights` are `[n, LANES]` by row of the sample.
     pub(crate) fn new(sorted: &SortedAuc, used_times: &[Vec<usize>], weights: &[LaneWeights]) -> Self {
         let of_unit = || sorted.row_of_unit.iter().map(|&row| weights[row as usize]);
-        let bytes: Option<Vec<[u8; LANES]>> = of_unit().map(bytes).collect();
-        let values = match bytes {
-            Some(bytes) => sorted.values(bytes),
-            None => sorted.values(of_unit().collect::<Vec<LaneWeights>>()),
+        let values = if let Some(bits) = as_bits(of_unit()) {
+            sorted.values(bits)
+        } else if let Some(bytes) = as_bytes(of_unit()) {
+            sorted.values(bytes)
+        } else {
+            sorted.values(of_unit().collect())
         };
         let average = |slice: usize, lane: usize| {
             let is_defined = |time: &usize| !values[*time][slice][lane].is_nan();
@@ -148,16 +146,23 @@ struct TakeWalk<'a, W> {
     sums: &'a mut [SliceSums],
 }
 
-impl<W: Weight> pulp::WithSimd for TakeWalk<'_, W> {
+impl<W: UnitWeights> pulp::WithSimd for TakeWalk<'_, W> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        self.input.walk(self.walk, self.sums);
+        if let [whole] = self.sums {
+            // Its sums have a place of their own, and no sample has to be looked up in the cells.
+            let mut sums = *whole;
+            self.input.walk::<true>(self.walk, std::slice::from_mut(&mut sums));
+            *whole = sums;
+        } else {
+            self.input.walk::<false>(self.walk, self.sums);
+        }
     }
 }
 
-impl<W: Weight> Input<'_, W> {
+impl<W: UnitWeights> Input<'_, W> {
     fn at(&self, time: f64, walk: &Walk) -> Values {
         let none = SliceSums { above: [0; LANES], tied: [0; LANES], cases: [0.0; LANES], won: [0.0; LANES] };
         let mut sums = vec![none; self.sorted.cells.n_slices()];
@@ -173,38 +178,54 @@ impl<W: Weight> Input<'_, W> {
     }
 
     #[inline(always)]
-    fn weights_at(&self, place: usize) -> &[W; LANES] {
+    fn weights_at(&self, place: usize) -> &W {
         &self.weights[self.sorted.unit_at[place] as usize]
     }
 
+    /// Calls `visit` with the sums of every slice of the sample at a place.
     #[inline(always)]
-    fn walk(&self, walk: &Walk, sums: &mut [SliceSums]) {
+    fn for_each_slice<const WHOLE: bool>(
+        &self,
+        place: usize,
+        sums: &mut [SliceSums],
+        mut visit: impl FnMut(&mut SliceSums),
+    ) {
+        if WHOLE {
+            visit(&mut sums[0]);
+        } else {
+            for &slice in self.sorted.cells.slices_at(place) {
+                visit(&mut sums[slice]);
+            }
+        }
+    }
+
+    /// `WHOLE`: there are no groups, and only the sums of the whole sample.
+    #[inline(always)]
+    fn walk<const WHOLE: bool>(&self, walk: &Walk, sums: &mut [SliceSums]) {
         // Loading a word of each line some steps ahead hides the latency.
         let mut ahead = walk.steps().iter().skip(STEPS_AHEAD);
-        let mut touched = W::default();
+        let mut touched = 0;
         for class in walk.classes() {
             for step in ahead.by_ref().take(class.len()) {
-                touched ^= self.weights_at(step.place())[0];
+                touched ^= self.weights_at(step.place()).touch();
             }
             // Nearly every class is a single sample: a control is added to `above` directly, a case has no tied
             // control.
             if let &[step] = class {
+                let weights = self.weights_at(step.place());
                 if step.is_case() {
-                    self.add_case(step.place(), sums);
-                    continue;
-                }
-                for &slice in self.sorted.cells.slices_at(step.place()) {
-                    add_weights(&mut sums[slice].above, self.weights_at(step.place()));
+                    self.add_case::<WHOLE>(step.place(), sums);
+                } else {
+                    self.for_each_slice::<WHOLE>(step.place(), sums, |sums| add_weights(&mut sums.above, weights));
                 }
                 continue;
             }
             for control in class.iter().filter(|step| !step.is_case()).map(|step| step.place()) {
-                for &slice in self.sorted.cells.slices_at(control) {
-                    add_weights(&mut sums[slice].tied, self.weights_at(control));
-                }
+                let weights = self.weights_at(control);
+                self.for_each_slice::<WHOLE>(control, sums, |sums| add_weights(&mut sums.tied, weights));
             }
             for case in class.iter().filter(|step| step.is_case()) {
-                self.add_case(case.place(), sums);
+                self.add_case::<WHOLE>(case.place(), sums);
             }
             for slice in &mut *sums {
                 add(&mut slice.above, &slice.tied);
@@ -215,39 +236,30 @@ impl<W: Weight> Input<'_, W> {
     }
 
     #[inline(always)]
-    fn add_case(&self, case: usize, sums: &mut [SliceSums]) {
+    fn add_case<const WHOLE: bool>(&self, case: usize, sums: &mut [SliceSums]) {
         let case_weight = self.sorted.prepared.case_weights[case];
         let copies = *self.weights_at(case);
         let mut weights = [0.0; LANES];
         for lane in 0..LANES {
-            weights[lane] = Into::<f64>::into(copies[lane]) * case_weight;
+            weights[lane] = f64::from(copies.count(lane)) * case_weight;
         }
-        for &slice in self.sorted.cells.slices_at(case) {
-            let SliceSums { above, tied, mut cases, mut won } = sums[slice];
+        self.for_each_slice::<WHOLE>(case, sums, |sums| {
+            let SliceSums { above, tied, mut cases, mut won } = *sums;
             for lane in 0..LANES {
                 cases[lane] += weights[lane];
                 won[lane] += weights[lane] * f64::from(2 * above[lane] + tied[lane]);
             }
-            sums[slice] = SliceSums { above, tied, cases, won };
-        }
+            *sums = SliceSums { above, tied, cases, won };
+        });
     }
 }
 
 /// Adds weights lane by lane.
 #[inline(always)]
-fn add_weights<W: Weight>(sums: &mut [u32; LANES], weights: &[W; LANES]) {
+fn add_weights<W: UnitWeights>(sums: &mut [u32; LANES], weights: &W) {
     let (mut result, weights) = (*sums, *weights);
     for lane in 0..LANES {
-        result[lane] += Into::<u32>::into(weights[lane]);
+        result[lane] += u32::from(weights.count(lane));
     }
     *sums = result;
-}
-
-/// The weights as bytes, if they fit.
-fn bytes(weights: LaneWeights) -> Option<[u8; LANES]> {
-    let mut bytes = [0; LANES];
-    for (byte, weight) in bytes.iter_mut().zip(weights) {
-        *byte = u8::try_from(weight).ok()?;
-    }
-    Some(bytes)
 }

@@ -19,11 +19,15 @@ mod cells;
 mod concordance;
 #[cfg(test)]
 mod tests;
+mod unit_weights;
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use crate::rank::TiedPredictions;
-use crate::rank::concordance_bins::BinPlan;
+use crate::rank::concordance_bins::{BinPlan, RankedBin};
 use crate::{MetricError, SurvivalCurves};
 
 pub(crate) use auc::{AucLanes, SortedAuc};
@@ -137,6 +141,8 @@ pub(crate) struct ReplicateValues {
 pub(crate) struct Sorted<'a> {
     pub(crate) curves: &'a SurvivalCurves,
     pub(crate) plan: BinPlan,
+    /// The bins of the plan once they are ranked, if they are one batch.
+    pub(crate) ranked: OnceLock<Vec<RankedBin>>,
     /// `None` where the AUC, or the Brier score, cannot be computed at all. The AUC has an order, and so cells, of its own.
     pub(crate) auc: Option<SortedAuc>,
     /// What every sample adds to the integrated Brier score, by row.
@@ -170,8 +176,11 @@ impl Sorted<'_> {
         let auc = self.auc.as_ref().map(|auc| (auc, auc.used_times()));
         let integrals = self.brier.as_ref().map(|by_row| in_order(by_row, &self.plan.order));
         let mut sums: Vec<Option<BlockSums>> = (0..n.div_ceil(LANES)).map(|_| None).collect();
-        for batch in self.plan.batches() {
-            let bins = self.plan.rank(batch, self.curves);
+        let batches = self.plan.batches();
+        for batch in &batches {
+            let rank = || self.plan.rank(batch.clone(), self.curves);
+            let bins =
+                if batches.len() > 1 { Cow::Owned(rank()) } else { Cow::Borrowed(self.ranked.get_or_init(rank)) };
             sums.par_iter_mut().enumerate().try_for_each(|(number, sums)| {
                 let mut weights = vec![[0; LANES]; self.plan.order.len()];
                 fill(number * LANES, weights.as_flattened_mut())?;

@@ -98,6 +98,7 @@ impl Case {
             curves: &curves,
             cells: Cells::new(&groups, &plan.order),
             plan,
+            ranked: OnceLock::new(),
             auc: Some(SortedAuc::new(auc, &groups, &every_row_a_unit)),
             brier: brier.as_ref().ok().map(|brier| brier.subject_integrals().to_vec()),
         };
@@ -227,7 +228,8 @@ fn sums_that_do_not_fit_are_an_error() {
     let outcomes = Outcomes::new(vec![1.0; n], vec![false; n]).unwrap();
     let curves = SurvivalCurves::new(vec![1.0], Array2::ones((n, 1))).unwrap();
     let plan = BinPlan::new(&outcomes, &curves, Reading::Step).unwrap();
-    let sorted = Sorted { curves: &curves, cells: Cells::new(&[], &plan.order), plan, auc: None, brier: None };
+    let (cells, ranked) = (Cells::new(&[], &plan.order), OnceLock::new());
+    let sorted = Sorted { curves: &curves, cells, plan, ranked, auc: None, brier: None };
     let values = sorted.values(1, |_, out| {
         out.fill(u16::MAX);
         Ok(())

@@ -67,6 +67,9 @@ fn expected(case: &Value, subset: &str, n: usize, tau: &[f64], horizon: f64) -> 
     add("calibration-alpha".into(), "mlr3proba", plain("alpha.mlr3", None));
     let brier = record("bs.sksurv", Some("train")).map(|value| numbers(&value));
     let auc = record("auc.sksurv", Some("train")).map(|value| value["auc"].clone());
+    let aucs: Option<Vec<f64>> =
+        auc.as_ref().and_then(|values| values.as_array()?.iter().map(serde_json::Value::as_f64).collect());
+    add("auc-td".into(), "trapezoids over scikit-survival", aucs.and_then(|values| trapezoids(tau, &values)));
     for (place, time) in tau.iter().enumerate() {
         add(format!("brier@{time}"), "scikit-survival", brier.as_ref().map(|values| values[place]));
         add(format!("auc@{time}"), "scikit-survival", auc.as_ref().and_then(|values| values[place].as_f64()));
@@ -93,6 +96,12 @@ fn expected(case: &Value, subset: &str, n: usize, tau: &[f64], horizon: f64) -> 
     found
 }
 
+/// The mean over the times by trapezoids; `None` of a single time.
+fn trapezoids(times: &[f64], values: &[f64]) -> Option<f64> {
+    let pieces = times.windows(2).zip(values.windows(2)).map(|(t, v)| (t[1] - t[0]) * (v[0] + v[1]) / 2.0);
+    (times.len() > 1).then(|| pieces.sum::<f64>() / (times[times.len() - 1] - times[0]))
+}
+
 fn index(case: &Value, subset: &str) -> Vec<usize> {
     let n = usize::try_from(case["n"].as_u64().unwrap()).unwrap();
     match case["subsets"][subset]["index"].as_array() {
@@ -106,8 +115,26 @@ fn compare(folder: &Path, case: &Value, subset: &str) -> Vec<String> {
     let (index, of_subset) = (index(case, subset), &case["subsets"][subset]);
     let (tau, horizon) = (numbers(&of_subset["tau"]), of_subset["target_time"].as_f64().unwrap());
     let expected = expected(case, subset, index.len(), &tau, horizon);
+    require_equal(folder, case, (subset, &index), &expected, &tau);
+    // The weights of these pairs end at the target time of the record, here at the last evaluation time.
+    let mut outputs = case["outputs"].as_array().unwrap().iter();
+    let weighted = outputs.find(|record| {
+        record["id"] == "ctd.survivaleval.step.ipcw.tau" && record["subset"] == subset && record["cens"] == "train"
+    });
+    let weighted = weighted.map(|record| record["value"]["cindex"].as_f64().unwrap());
+    let weighted: Vec<Compared> =
+        weighted.map(|value| ("c-td-ipcw".to_owned(), "SurvivalEVAL IPCW".to_owned(), value)).into_iter().collect();
+    let mut times: Vec<f64> = tau.into_iter().filter(|time| *time < horizon).collect();
+    times.push(horizon);
+    require_equal(folder, case, (subset, &index), &weighted, &times);
+    expected.into_iter().chain(weighted).map(|(name, ..)| name).collect()
+}
+
+/// Scores the rows `index` at `times` and requires the values of other packages.
+fn require_equal(folder: &Path, case: &Value, (subset, index): (&str, &[usize]), expected: &[Compared], times: &[f64]) {
+    let horizon = &case["subsets"][subset]["target_time"];
     let (curves, train) = (folder.join("curves.csv"), folder.join("train.csv"));
-    std::fs::write(&curves, predictions(&case["inputs"], &index)).unwrap();
+    std::fs::write(&curves, predictions(&case["inputs"], index)).unwrap();
     std::fs::write(&train, training(&case["inputs"])).unwrap();
     let names: Vec<&str> = expected.iter().map(|(name, ..)| name.as_str()).collect();
     let output = folder.join("scores.html");
@@ -115,18 +142,17 @@ fn compare(folder: &Path, case: &Value, subset: &str) -> Vec<String> {
     let mut call = words(&["evaluate", "--predictions", &curves.display().to_string()]);
     call.extend(words(&["--train", &train.display().to_string(), "--metrics", &names.join(",")]));
     call.extend(words(&["--horizon", &horizon.to_string(), "--set", "replicates=0", "--set", "reading=step"]));
-    call.extend(words(&["--set", &format!("times={tau:?}"), "--output", &output.display().to_string()]));
+    call.extend(words(&["--set", &format!("times={times:?}"), "--output", &output.display().to_string()]));
     succeed(call);
     let report: Value = serde_json::from_str(&std::fs::read_to_string(output.with_extension("json")).unwrap()).unwrap();
     let metrics = report.get("evaluation").unwrap_or(&report)["metrics"].as_array().unwrap().clone();
     assert_eq!(metrics.len(), expected.len());
-    for (metric, (name, source, expected)) in metrics.iter().zip(&expected) {
+    for (metric, (name, source, expected)) in metrics.iter().zip(expected) {
         let found = metric["overall"]["value"].as_f64();
         let found = found.unwrap_or_else(|| panic!("{subset} {name}: {}", metric["overall"]["undefined"]));
         let close = (found - expected).abs() <= 1e-9 * (1.0 + expected.abs());
         assert!(close, "{} {subset} {name}: {found}, {source}: {expected}", case["case"]);
     }
-    expected.into_iter().map(|(name, ..)| name).collect()
 }
 
 #[test]
@@ -143,9 +169,11 @@ fn the_command_gives_for_every_subset_what_other_packages_recorded() {
     compared.sort();
     compared.dedup();
     let expected = [
+        "auc-td",
         "c-td",
         "c-td-adjusted",
         "c-td-half",
+        "c-td-ipcw",
         "calibration-alpha",
         "d-calibration",
         "ibs",
