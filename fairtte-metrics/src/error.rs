@@ -586,6 +586,12 @@ pub enum MetricError {
         /// Why.
         reason: &'static str,
     },
+    /// The studentised interval does not exist.
+    #[error("no studentised interval: {reason}")]
+    StudentisedUndefined {
+        /// Why.
+        reason: &'static str,
+    },
     /// Two lists that must come from the same draws have different lengths.
     #[error("{first} and {second} {what}, expected those of the same draws")]
     NotAligned {

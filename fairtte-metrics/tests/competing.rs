@@ -1,12 +1,13 @@
-//! Competing risks against values that other packages computed: `golden/competing.json`, which says which and how.
+//! Competing risks against values that other packages computed: `golden/competing.json` and `golden/competing_r.json`, which say which
+//! and how.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use std::collections::BTreeMap;
 
 use fairtte_metrics::competing::{
-    AalenJohansen, CompetingOutcomes, IncidenceCurves, IncidenceVariance, cause_brier_score, cause_concordance,
-    integrated_cause_brier_score,
+    AalenJohansen, CompetingOutcomes, Controls, IncidenceCurves, IncidenceVariance, cause_auc, cause_brier_score,
+    cause_concordance, integrated_cause_brier_score,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, Reading, Risk};
 use ndarray::Array2;
@@ -128,6 +129,89 @@ fn brier_score_and_concordance_are_those_of_hazardous() {
             let found = cause_concordance(&outcomes, *cause, &risk, &censoring, Some(*tau)).unwrap();
             assert!((found.value - value).abs() < 1e-12, "{tau}: {} {value}", found.value);
             assert!(found.n_competing > 0);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct OfR {
+    samples: BTreeMap<String, Sample>,
+}
+
+#[derive(Deserialize)]
+struct Sample {
+    time: Vec<f64>,
+    cause: Vec<u32>,
+    times: Vec<f64>,
+    causes: BTreeMap<u32, OfCause>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct OfCause {
+    predicted: Vec<Vec<f64>>,
+    auc: Vec<f64>,
+    brier: Vec<f64>,
+    c_wolbers: Vec<f64>,
+    prodlim: Curve,
+    cuminc: Curve,
+}
+
+#[derive(Deserialize)]
+struct Curve {
+    times: Vec<f64>,
+    incidence: Vec<f64>,
+    variance: Option<Vec<f64>>,
+}
+
+fn assert_close(found: f64, expected: f64, about: &str) {
+    assert!((found - expected).abs() < 1e-12, "{about}: {found} {expected}");
+}
+
+#[test]
+fn brier_score_auc_concordance_and_incidence_are_those_of_risk_regression_pec_prodlim_and_cmprsk() {
+    let of_r: OfR = serde_json::from_str(include_str!("golden/competing_r.json")).unwrap();
+    assert_eq!(of_r.samples.len(), 3);
+    for (name, Sample { time, cause, times, causes }) in of_r.samples {
+        let n = time.len();
+        let outcomes = CompetingOutcomes::new(time, cause).unwrap();
+        let censoring = CensoringCurve::fit(outcomes.all_causes(), CensoringTies::EventsFirst).unwrap();
+        for (cause, expected) in causes {
+            let about = format!("{name}, cause {cause}");
+            let values = Array2::from_shape_fn((n, times.len()), |(row, k)| expected.predicted[row][k]);
+            let curves = IncidenceCurves::new(times.clone(), values.clone()).unwrap();
+            let reading = Reading::Step;
+            let brier = cause_brier_score(&outcomes, cause, &curves, &censoring, reading, &times).unwrap();
+            let controls = Controls::WithoutTheCause;
+            let auc = cause_auc(&outcomes, cause, &curves, &censoring, reading, &times, controls).unwrap();
+            for (k, time) in times.iter().enumerate() {
+                let about = format!("{about}, time {time}");
+                assert_close(brier.values[k], expected.brier[k], &about);
+                assert_close(*auc.values[k].as_ref().unwrap(), expected.auc[k], &about);
+                // pec weights by 1 / (G(T-) G(T)), which is another number where an event and a censoring share a time.
+                if name != "tied" {
+                    let risk = Risk::new(values.column(k).to_vec()).unwrap();
+                    let c = cause_concordance(&outcomes, cause, &risk, &censoring, Some(*time)).unwrap();
+                    assert_close(c.value, expected.c_wolbers[k], &about);
+                }
+            }
+            let curve = AalenJohansen::fit(&outcomes, cause, IncidenceVariance::Aalen).unwrap();
+            for recorded in [&expected.prodlim, &expected.cuminc] {
+                for (time, incidence) in recorded.times.iter().zip(&recorded.incidence) {
+                    assert_close(curve.at(*time), *incidence, &about);
+                }
+            }
+            // With tied events `cuminc` has another variance, 1e-7 away.
+            if name != "distinct" {
+                continue;
+            }
+            let variances = expected.cuminc.variance.as_ref().unwrap();
+            for (time, variance) in expected.cuminc.times.iter().zip(variances) {
+                let place = curve.times().partition_point(|at| at <= time);
+                if let Some(found) = place.checked_sub(1).and_then(|place| curve.variance()[place]) {
+                    assert_close(found, *variance, &format!("{about}, variance at {time}"));
+                }
+            }
         }
     }
 }

@@ -122,7 +122,8 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         remarks.push(format!("average over fewer evaluation times in {fewer} of {replicates} bootstrap replicates"));
     }
     if let Some(reason) = &estimate.interval_undefined {
-        remarks.push(format!("no interval: {}", reason.trim_start_matches("no BCa interval: ")));
+        let reason = reason.trim_start_matches("no BCa interval: ").trim_start_matches("no studentised interval: ");
+        remarks.push(format!("no interval: {reason}"));
     } else if without > 0 {
         remarks.push(format!("no value in {without} of {replicates} bootstrap replicates; interval from the others"));
     }
@@ -234,6 +235,7 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
         IntervalMethod::Percentile => "percentile",
         IntervalMethod::Basic => "basic",
         IntervalMethod::Bca => "BCa",
+        IntervalMethod::Studentised => "studentised",
     };
     let strata = match &settings.stratify {
         Stratify::None => String::new(),

@@ -12,6 +12,7 @@
 //! Source: Blanche, Dartigues & Jacqmin-Gadda (2013), <https://doi.org/10.1002/sim.5958>, definitions (i) and (ii); Saha &
 //! Heagerty (2010), <https://doi.org/10.1111/j.1541-0420.2009.01375.x>. With one cause both are
 //! [`AucConvention::RiskRegression`](crate::rank::AucConvention::RiskRegression).
+//! Golden values of (ii): `riskRegression` 2022.11.28 `Score`.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@
 //! Somebody who had another cause by t is known not to have this one, and counts as that: with the outcome 0, and not as
 //! censored. G is the censoring curve, of which events of all causes are the opposite.
 //! Sources: Schoop, Beyersmann, Schumacher & Binder (2011), <https://doi.org/10.1002/bimj.201000073>; Graf et al. (1999).
-//! Golden values: `hazardous` 0.2.0 `brier_score_incidence` and `integrated_brier_score_incidence`. The weights are those of
-//! `riskRegression` ([`BrierConvention::RiskRegression`]), whose single-event score it is if there is one cause.
+//! Golden values: `hazardous` 0.2.0 `brier_score_incidence` and `integrated_brier_score_incidence`, `riskRegression` 2022.11.28 `Score`. The
+//! weights are those of `riskRegression` ([`BrierConvention::RiskRegression`]), whose single-event score it is if there is one cause.
 
 use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::scores::brier_convention::check_ties;

@@ -274,6 +274,7 @@ impl Sampled {
                 (Ok(first), Ok(second)) => Ok(first.with(second, f64::max)),
                 (Err(reason), _) | (_, Err(reason)) => Err(reason.clone()),
             }),
+            nested: self.nested_with(other, f64::max),
             n_partial: self.n_partial.max(other.n_partial),
             is_distance: false,
         }

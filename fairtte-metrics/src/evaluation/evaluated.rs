@@ -9,7 +9,7 @@ use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Resampled, Series};
 use crate::fairness::{Comparison, GroupValue, PerGroup};
 use crate::resampling::replicates::Cells;
-use crate::resampling::{Bootstrap, IntervalMethod, JackknifeValues, Stratify};
+use crate::resampling::{Bootstrap, IntervalMethod, JackknifeValues, NestedValues, Stratify};
 use crate::{
     CensoringCurve, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves,
 };
@@ -204,6 +204,7 @@ pub(crate) struct Sampled {
     pub(crate) value: Result<f64, MetricError>,
     pub(crate) replicates: Vec<Option<f64>>,
     pub(crate) jackknife: Option<Result<JackknifeValues, MetricError>>,
+    pub(crate) nested: Option<Result<NestedValues, MetricError>>,
     /// Replicates that average over fewer evaluation times than the value; of groups that are compared, the most.
     pub(crate) n_partial: usize,
     /// Whether the metric is a distance.
@@ -233,9 +234,24 @@ impl Sampled {
             value,
             replicates: pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect(),
             jackknife,
+            nested: self.nested_with(other, |own, other| own - other),
             n_partial: self.n_partial.max(other.n_partial),
             is_distance: self.is_distance,
         }
+    }
+}
+
+impl Sampled {
+    /// The leave-out values of a number that is computed from this one and another of the same draws.
+    pub(crate) fn nested_with(
+        &self,
+        other: &Self,
+        of: impl Fn(f64, f64) -> f64,
+    ) -> Option<Result<NestedValues, MetricError>> {
+        let both = self.nested.as_ref().zip(other.nested.as_ref());
+        both.map(|(own, other)| {
+            own.as_ref().map_err(MetricError::clone)?.with(other.as_ref().map_err(MetricError::clone)?, of)
+        })
     }
 }
 
@@ -258,6 +274,7 @@ impl Evaluated<'_> {
             value,
             replicates: self.resampled.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
+            nested: self.resampled.nested.as_ref().map(|nested| nested.collect(|series| series[slice][metric].clone())),
             n_partial: self.n_partial(metric, &[slice]),
             is_distance: self.kinds[metric].is_distance,
         }
@@ -327,6 +344,7 @@ impl Evaluated<'_> {
                 .jackknife
                 .as_ref()
                 .map(|(jackknife, series)| jackknife.collect(in_series(series))),
+            nested: self.resampled.nested.as_ref().map(|nested| nested.collect(in_series)),
             n_partial: self.n_partial(metric, &slices),
             is_distance: self.kinds[metric].is_distance,
         }

@@ -4,7 +4,7 @@ use crate::evaluation::Stop;
 use crate::evaluation::chance::Relabelling;
 use crate::evaluation::evaluated::Input;
 use crate::resampling::replicates::LANES;
-use crate::resampling::{Bootstrap, IntervalMethod, Jackknife};
+use crate::resampling::{Bootstrap, IntervalMethod, Jackknife, Nested, NestedValues};
 use crate::{EvaluationSettings, MetricError};
 
 /// Values by slice, metric and replicate. Slice 0 is the whole sample; then comes every level of every attribute.
@@ -15,6 +15,7 @@ pub(crate) type Series = Vec<Vec<Vec<Option<f64>>>>;
 pub(crate) enum Draws<'a> {
     Bootstrap(&'a Bootstrap),
     Jackknife(&'a Jackknife),
+    Nested(&'a Nested<'a>),
     Relabelled(&'a Relabelling),
 }
 
@@ -23,6 +24,7 @@ impl Draws<'_> {
         match self {
             Self::Bootstrap(bootstrap) => bootstrap.n_replicates(),
             Self::Jackknife(jackknife) => jackknife.n_blocks(),
+            Self::Nested(nested) => nested.n(),
             Self::Relabelled(relabelling) => relabelling.n_groups(),
         }
     }
@@ -38,6 +40,7 @@ impl Draws<'_> {
         match self {
             Self::Bootstrap(bootstrap) => bootstrap.weights_block(first, LANES, out),
             Self::Jackknife(jackknife) => jackknife.weights_block(first, LANES, out),
+            Self::Nested(nested) => nested.weights_block(first, LANES, out),
             Self::Relabelled(relabelling) => {
                 relabelling.weights_block(first, out);
                 Ok(())
@@ -60,6 +63,24 @@ pub(crate) struct Resampled {
     /// By slice and metric: replicates that average over fewer evaluation times than the value.
     pub(crate) n_partial: Vec<Vec<usize>>,
     pub(crate) jackknife: Option<(Jackknife, Series)>,
+    /// The sample without every block of units, and every replicate without every block of its draws.
+    pub(crate) nested: Option<LeftOut>,
+}
+
+/// What studentised intervals need.
+pub(crate) struct LeftOut {
+    jackknife: Jackknife,
+    own: Series,
+    bootstrap: Bootstrap,
+    of_replicates: Series,
+}
+
+impl LeftOut {
+    /// The leave-out values of one number, computed by `of` from each of two series.
+    pub(crate) fn collect(&self, of: impl Fn(&Series) -> Vec<Option<f64>>) -> Result<NestedValues, MetricError> {
+        let own = self.jackknife.collect(of(&self.own))?;
+        Nested::new(&self.bootstrap, Nested::DEFAULT_BLOCKS).collect(own, of(&self.of_replicates))
+    }
 }
 
 impl Resampled {
@@ -81,7 +102,16 @@ impl Resampled {
         } else {
             None
         };
-        Ok(Self { replicates: series(&replicates, n_slices, n_metrics), n_partial, jackknife })
+        let nested = if interval == IntervalMethod::Studentised && n_replicates > 0 {
+            let jackknife = Nested::of_sample(bootstrap, Nested::DEFAULT_BLOCKS);
+            let own = series(&values(Draws::Jackknife(&jackknife))?.values, n_slices, n_metrics);
+            let nested = Nested::new(bootstrap, Nested::DEFAULT_BLOCKS);
+            let of_replicates = series(&values(Draws::Nested(&nested))?.values, n_slices, n_metrics);
+            Some(LeftOut { jackknife, own, bootstrap: bootstrap.clone(), of_replicates })
+        } else {
+            None
+        };
+        Ok(Self { replicates: series(&replicates, n_slices, n_metrics), n_partial, jackknife, nested })
     }
 }
 

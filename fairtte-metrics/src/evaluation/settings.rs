@@ -37,8 +37,9 @@ pub struct EvaluationSettings {
     pub seed: u64,
     /// What the bootstrap draws: `subject` (default) or `sample`.
     pub resample: Resample,
-    /// How replicates become intervals: `percentile` (default), `basic` or `bca`. `bca` also evaluates the metrics with
-    /// one subject left out at a time (with more than 200 subjects, one of 200 blocks of subjects).
+    /// How replicates become intervals: `percentile` (default), `basic`, `bca` or `studentised`. `bca` also evaluates the metrics
+    /// with one subject left out at a time (with more than 200 subjects, one of 200 blocks of subjects), `studentised` every replicate
+    /// with each of 20 parts of its draws left out.
     pub interval: IntervalMethod,
     /// The strata whose sizes every replicate keeps: `none` (default), `event` (events and censored) or an attribute's
     /// levels.

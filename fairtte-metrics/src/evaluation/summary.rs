@@ -241,11 +241,14 @@ pub(crate) fn holm<'a>(family: impl Iterator<Item = (f64, &'a mut Option<f64>)>)
 
 impl Sampled {
     fn replicated(&self, value: f64) -> Result<Replicated<'_>, MetricError> {
-        let replicated = Replicated::new(value, &self.replicates);
-        match &self.jackknife {
-            None => Ok(replicated),
-            Some(jackknife) => Ok(replicated.with_jackknife(jackknife.as_ref().map_err(MetricError::clone)?)),
+        let mut replicated = Replicated::new(value, &self.replicates);
+        if let Some(jackknife) = &self.jackknife {
+            replicated = replicated.with_jackknife(jackknife.as_ref().map_err(MetricError::clone)?);
         }
+        if let Some(nested) = &self.nested {
+            replicated = replicated.with_nested(nested.as_ref().map_err(MetricError::clone)?);
+        }
+        Ok(replicated)
     }
 }
 

@@ -169,13 +169,18 @@ impl Bootstrap {
 
     /// Calls `draw` with every unit that `replicate` draws.
     fn draw(&self, replicate: usize, mut draw: impl FnMut(usize)) {
+        self.draw_in_turn(replicate, |_, unit| draw(unit));
+    }
+
+    /// Calls `draw` with the place of every draw, counted through the strata, and the unit drawn.
+    pub(super) fn draw_in_turn(&self, replicate: usize, mut draw: impl FnMut(usize, usize)) {
         let mut rng = seeds::stream(self.seed, "bootstrap", &[replicate as u64]);
         let mut first = 0;
         for &size in &self.strata {
-            for _ in 0..size {
+            for place in 0..size as usize {
                 // usize, because `random_range` gives the same numbers for it on every platform; fixed since the first
                 // version.
-                draw(first + rng.random_range(0..size as usize));
+                draw(first + place, first + rng.random_range(0..size as usize));
             }
             first += size as usize;
         }

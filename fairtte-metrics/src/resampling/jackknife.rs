@@ -52,23 +52,7 @@ impl Jackknife {
     /// about spread and is never left out, unless it is the only stratum.
     pub fn new(bootstrap: &Bootstrap, max_blocks: usize) -> Self {
         let n_units = bootstrap.n_units();
-        let sizes = bootstrap.stratum_sizes();
-        let blocks_of = |&size: &u32| -> u32 {
-            let size = size as usize;
-            if size < 2 && sizes.len() > 1 {
-                return 0;
-            }
-            let share = if n_units <= max_blocks { size } else { (size * max_blocks / n_units).max(2) };
-            to_u32(share.min(size))
-        };
-        let strata: Vec<u32> = sizes.iter().map(blocks_of).collect();
-        let mut block_of_unit = Vec::with_capacity(n_units);
-        let mut first = 0;
-        for (&size, &n_blocks) in sizes.iter().zip(&strata) {
-            let in_turn = (0..size).map(|unit| unit.checked_rem(n_blocks).map_or(NO_BLOCK, |block| first + block));
-            block_of_unit.extend(in_turn);
-            first += n_blocks;
-        }
+        let (strata, block_of_unit) = blocks_in_turn(bootstrap, max_blocks);
         let block_of_row = bootstrap.unit_of_row().iter().map(|&unit| block_of_unit[unit as usize]).collect();
         Self { block_of_row, strata, n_units }
     }
@@ -122,6 +106,28 @@ impl Jackknife {
     }
 }
 
+/// Number of blocks of every stratum, and the block of the first, second, .. unit of the strata, counted through them.
+pub(super) fn blocks_in_turn(bootstrap: &Bootstrap, max_blocks: usize) -> (Vec<u32>, Vec<u32>) {
+    let (n_units, sizes) = (bootstrap.n_units(), bootstrap.stratum_sizes());
+    let blocks_of = |&size: &u32| -> u32 {
+        let size = size as usize;
+        if size < 2 && sizes.len() > 1 {
+            return 0;
+        }
+        let share = if n_units <= max_blocks { size } else { (size * max_blocks / n_units).max(2) };
+        to_u32(share.min(size))
+    };
+    let strata: Vec<u32> = sizes.iter().map(blocks_of).collect();
+    let mut block_of_unit = Vec::with_capacity(n_units);
+    let mut first = 0;
+    for (&size, &n_blocks) in sizes.iter().zip(&strata) {
+        let in_turn = (0..size).map(|unit| unit.checked_rem(n_blocks).map_or(NO_BLOCK, |block| first + block));
+        block_of_unit.extend(in_turn);
+        first += n_blocks;
+    }
+    (strata, block_of_unit)
+}
+
 /// The jackknife values of one number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JackknifeValues {
@@ -170,6 +176,18 @@ impl JackknifeValues {
         Self { values: of_first.chain(of_second).collect(), strata }
     }
 
+    /// The jackknife estimate of the standard error: the root of the sum over strata of (g - 1) / g times the sum of the squared
+    /// distances of the g values from their mean (Shao & Wu 1989). `None` where a value does not exist, with fewer than two
+    /// values, or if all values of every stratum are equal.
+    pub fn standard_error(&self) -> Option<f64> {
+        standard_error(&self.values, &self.strata)
+    }
+
+    /// Number of values of every stratum.
+    pub(super) fn strata(&self) -> &[u32] {
+        &self.strata
+    }
+
     /// The acceleration of `BCa`, between -1/6 and 1/6; 0 if all values of every stratum are equal.
     ///
     /// # Errors
@@ -206,6 +224,23 @@ impl JackknifeValues {
         let squares = sum_of(2);
         finite("acceleration of the interval", sum_of(3) / (6.0 * squares * squares.sqrt()))
     }
+}
+
+/// As [`JackknifeValues::standard_error`], of `values` in the order of `strata`.
+pub(super) fn standard_error(values: &[Option<f64>], strata: &[u32]) -> Option<f64> {
+    let mut rest = values;
+    let mut variance = 0.0;
+    for &n_blocks in strata {
+        let (stratum, others) = rest.split_at(n_blocks as usize);
+        rest = others;
+        let Some(Some(first)) = stratum.first() else { continue };
+        let n = stratum.len() as f64;
+        let distances = stratum.iter().map(|value| Some((*value)? - first)).collect::<Option<Vec<f64>>>()?;
+        let mean = distances.iter().sum::<f64>() / n;
+        variance += (n - 1.0) / n * distances.iter().map(|distance| (distance - mean).powi(2)).sum::<f64>();
+    }
+    let exists = values.iter().all(Option::is_some) && variance > 0.0;
+    Some(variance.sqrt()).filter(|error| exists && error.is_finite())
 }
 
 #[cfg(test)]
@@ -272,6 +307,23 @@ mod tests {
         assert_abs_diff_eq!(full, 2.0 / (6.0 * 3_000.0_f64.sqrt()), epsilon = 1e-4);
         assert_abs_diff_eq!(grouped, full, epsilon = 1.2 / 300.0);
         assert_ne!(grouped, full);
+    }
+
+    #[test]
+    fn the_standard_error_of_a_mean_is_the_textbook_one_also_of_strata() {
+        // sqrt(sum((x - mean)^2) / (n (n - 1))) of 1, 2, 4, 8, 16 and of 3, 5, 4, 10.
+        let jackknife = Jackknife::new(&Bootstrap::new(&subjects(5), Resample::Subject, 1, 0), 5);
+        let found = of_mean(&jackknife, &[1.0, 2.0, 4.0, 8.0, 16.0]).standard_error().unwrap();
+        assert_relative_eq!(found, (148.8_f64 / 20.0).sqrt(), max_relative = 1e-14);
+        let strata = [0, 0, 0, 0, 0, 1, 1, 1, 1];
+        let bootstrap = Bootstrap::stratified(&subjects(9), Resample::Subject, &strata, 1, 0).unwrap();
+        let values = [2.0, 1.75, 1.25, 0.25, -1.75, -0.4 / 3.0, 1.6 / 3.0, 0.2, 2.2];
+        let difference = Jackknife::new(&bootstrap, 9).collect(some(&values)).unwrap();
+        let expected = (148.8_f64 / 20.0 + 29.0 / 12.0).sqrt();
+        assert_relative_eq!(difference.standard_error().unwrap(), expected, max_relative = 1e-14);
+        assert_eq!(JackknifeValues::new(some(&[0.1; 7])).standard_error(), None);
+        assert_eq!(JackknifeValues::new(vec![Some(0.1), None, Some(0.2)]).standard_error(), None);
+        assert_eq!(JackknifeValues::new(some(&[0.1])).standard_error(), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! An interval of level 1 - a contains 0 exactly if p > a, because p solves "an end of the interval is 0". With F the
 //! inverse of the quantile function of the replicates: percentile p = 2 min(F(0), 1 - F(0)); basic the same with
 //! F(2 v), 0 reflected at the value v; `BCa` the same with Phi(w / (1 + a w) - z0) for F, where w = Phi^-1(F(0)) - z0,
-//! z0 is the bias and a the acceleration of the interval. Sources: Efron & Tibshirani (1993), section 15.4 ("achieved
+//! z0 is the bias and a the acceleration of the interval; studentised the same with Ft(v / se), Ft that of the replicates' distances in
+//! standard errors. Sources: Efron & Tibshirani (1993), section 15.4 ("achieved
 //! significance level"); Hall (1992), section 3.12 (tests by inversion of intervals).
 //!
 //! B replicates cannot resolve levels below 1 / (B + 1), so no p value is smaller (Davison & Hinkley 1997, equation
@@ -36,13 +37,18 @@ impl Replicated<'_> {
     pub fn p_value(&self, level: f64, method: IntervalMethod) -> Result<Option<f64>, MetricError> {
         check_level(level)?;
         let value = finite("value", self.value)?;
-        let sorted = self.sorted()?;
+        let mut sorted = self.sorted()?;
+        let mut zero = if method == IntervalMethod::Basic { 2.0 * value } else { 0.0 };
+        if method == IntervalMethod::Studentised {
+            let error;
+            (error, sorted) = self.studentised()?;
+            zero = value / error;
+        }
         let resolution = 1.0 / (sorted.len() + 1) as f64;
         // 1 - 0.95 is a little above 1 / 20 in floating point.
         if resolution * (1.0 + 1e-9) >= 1.0 - level {
             return Ok(None);
         }
-        let zero = if method == IntervalMethod::Basic { 2.0 * value } else { 0.0 };
         let (mut up_to, mut from) = (share_up_to(&sorted, zero), share_from(&sorted, zero));
         if method == IntervalMethod::Bca {
             let bca = Bca::new(&sorted, value, self.jackknife)?;

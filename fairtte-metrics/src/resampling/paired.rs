@@ -60,7 +60,9 @@ pub fn paired_difference(
     let pairs = first.replicates.iter().zip(second.replicates);
     let replicates: Vec<Option<f64>> = pairs.map(|(first, second)| Some((*first)? - (*second)?)).collect();
     let jackknife = first.jackknife.zip(second.jackknife).map(|(first, second)| first.minus(second)).transpose()?;
-    let difference = Replicated { value, replicates: &replicates, jackknife: jackknife.as_ref() };
+    let nested = first.nested.zip(second.nested).map(|(first, second)| first.minus(second)).transpose()?;
+    let difference =
+        Replicated { value, replicates: &replicates, jackknife: jackknife.as_ref(), nested: nested.as_ref() };
     let interval = difference.interval(level, method)?;
     Ok(PairedDifference { value, interval, p_value: difference.p_value(level, method)? })
 }
@@ -80,8 +82,8 @@ pub fn paired_difference(
 /// # Ok::<(), fairtte_metrics::MetricError>(())
 /// ```
 ///
-/// A replicate whose second number is not above 0 has no ratio and counts as undefined. `BCa` needs jackknife values of
-/// the ratio, which these arguments do not contain: it is refused.
+/// A replicate whose second number is not above 0 has no ratio and counts as undefined. `BCa` and studentised intervals
+/// need leave-out values of the ratio, which these arguments do not contain: they are refused.
 ///
 /// # Errors
 /// [`MetricError::NotAligned`] for different numbers of replicates; [`MetricError::NotFinite`] if a value or the ratio

@@ -70,7 +70,9 @@ pub fn unpaired_difference(
     let replicates = unpaired_replicates(first.replicates, second.replicates);
     let jackknife = first.jackknife.zip(second.jackknife);
     let jackknife = jackknife.map(|(own, other)| JackknifeValues::unpaired((first.value, own), (second.value, other)));
-    let difference = Replicated { value, replicates: &replicates, jackknife: jackknife.as_ref() };
+    let nested = first.nested.zip(second.nested).map(|(first, second)| first.unpaired(second));
+    let difference =
+        Replicated { value, replicates: &replicates, jackknife: jackknife.as_ref(), nested: nested.as_ref() };
     let interval = difference.interval(level, method)?;
     Ok(UnpairedDifference { value, interval, p_value: difference.p_value(level, method)? })
 }

@@ -19,7 +19,7 @@ use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, S
 /// Row `i` of every argument is the same sample; `censoring` is that of the report, from which the evaluation times and the
 /// values without imputation are computed. Each of `groups` is analysed by itself, with imputation models in its levels;
 /// without any, the whole sample is. Of `settings`, the bootstrap's number of replicates is replaced by that of `sensitivity`,
-/// and intervals that would be `bca` are percentile intervals.
+/// and intervals that would be `bca` or `studentised` are percentile intervals.
 ///
 /// ```
 /// use fairtte_metrics::sensitivity::{ImputationModel, SensitivitySettings, sensitivity};
@@ -84,7 +84,7 @@ pub fn sensitivity(
         analysed.push(None);
     }
     let interval = match settings.interval {
-        IntervalMethod::Bca => IntervalMethod::Percentile,
+        IntervalMethod::Bca | IntervalMethod::Studentised => IntervalMethod::Percentile,
         method => method,
     };
     let settings = EvaluationSettings { replicates: sensitivity.replicates, interval, ..settings.metrics_only() };

@@ -142,7 +142,7 @@ impl Assembly<'_> {
             overall: slice((0..outcomes.n()).collect(), &pooled[0]),
             attributes: groups.iter().map(attribute).collect::<Result<_, _>>()?,
             cells: Cells::new(groups, &[]),
-            resampled: Resampled { replicates, n_partial, jackknife: None },
+            resampled: Resampled { replicates, n_partial, jackknife: None, nested: None },
             by_chance: vec![],
         })
     }

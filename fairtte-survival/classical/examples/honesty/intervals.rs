@@ -23,11 +23,14 @@ const GROUPS: [(&[f64], &[f64], &str); 4] = [
 
 pub fn parts() -> Vec<Part> {
     let (percentile, bca) = ((IntervalMethod::Percentile, "percentile"), (IntervalMethod::Bca, "BCa"));
+    let studentised = (IntervalMethod::Studentised, "studentised");
     let designs = [
         (percentile, Mechanism::Random, 0.3),
         (percentile, Mechanism::Random, 0.7),
         (bca, Mechanism::Random, 0.3),
         (percentile, Mechanism::EventTime, 0.5),
+        (studentised, Mechanism::Random, 0.3),
+        (studentised, Mechanism::Random, 0.7),
     ];
     let part = |(interval, mechanism, censored): ((IntervalMethod, &'static str), Mechanism, f64), place: usize| {
         let what = format!("{:.0} % {}", 100.0 * censored, mechanism.name());

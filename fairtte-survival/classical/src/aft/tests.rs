@@ -85,6 +85,25 @@ fn coefficients_errors_likelihoods_curves_and_medians_are_those_of_lifelines() {
     }
 }
 
+/// `survreg`, whose last coefficient is the logarithm of the scale.
+#[test]
+fn coefficients_errors_and_likelihoods_are_those_of_r() {
+    let recorded: serde_json::Value = serde_json::from_str(include_str!("../../tests/golden/r.json")).unwrap();
+    let (_, x, outcomes) = golden();
+    for (distribution, name) in ALL.into_iter().zip(["weibull", "log-normal", "log-logistic"]) {
+        let expected = &recorded["aft"][name];
+        let numbers = |key: &str| -> Vec<f64> { serde_json::from_value(expected[key].clone()).unwrap() };
+        let model = AcceleratedFailureTime::fit(&x, &outcomes, &settings(distribution, 0.0)).unwrap();
+        let found = estimates(&model);
+        assert_eq!((found.len(), numbers("coefficients").len()), (5, 5));
+        for ((found, value), error) in found.iter().zip(numbers("coefficients")).zip(numbers("errors")) {
+            assert_close(found.value, value, 1e-8, name);
+            assert_close(found.standard_error.unwrap(), error, 1e-8, name);
+        }
+        assert_close(model.log_likelihood, expected["log-likelihood"].as_f64().unwrap(), 1e-12, name);
+    }
+}
+
 /// n samples with p covariates, of which the first two matter, about a quarter of them censored.
 fn sample(seed: u64, n: usize, p: usize) -> (Array2<f64>, Outcomes) {
     let mut rng = stream(seed, "test/aft", &[]);

@@ -12,7 +12,8 @@
 //! event time, so that `F_1 + F_2 + .. + S = 1` exactly, and F = 1 - S of the model itself if there is one cause. The plain form
 //! `S(u-) h_k(u)` differs by terms of the order of the steps and can exceed 1.
 //! Sources: Benichou & Gail (1990), doi:10.2307/2532098; Cheng, Fine & Wei (1998), doi:10.2307/2534008. Golden values: Cox
-//! models of lifelines 0.30.3 per cause, combined by the formula in `NumPy` (`tests/golden/cause_specific.json`).
+//! models of lifelines 0.30.3 per cause, combined by the formula in `NumPy` (`tests/golden/cause_specific.json`); coefficients and hazards
+//! of `CSC` of riskRegression (`tests/golden/r.R`).
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::{Outcomes, SurvivalCurves};

@@ -9,9 +9,9 @@
 //! curve of the censoring, in which events at the time of a censoring are still at risk (as in R `survfit(1 - d)`); tied
 //! events by Breslow's approximation. Both are as in R `cmprsk` `crr`. The standard errors are those of the sandwich of the
 //! paper, with the part that the estimation of G adds.
-//! Source: Fine & Gray (1999), doi:10.1080/01621459.1999.10474144, sections 3 and 5. Golden values: printed results of
-//! `crr` in the tests of `cmprsk` 2.2 (`tests/golden/fine_gray.json`, four digits, coefficients and standard errors), and the
-//! formulas of the paper as double loops in `NumPy`.
+//! Source: Fine & Gray (1999), doi:10.1080/01621459.1999.10474144, sections 3 and 5. Golden values:
+//! `crr` of `cmprsk` 2.2-11 (`tests/golden/r.R`) and its printed results in the tests of that package (`tests/golden/fine_gray.json`),
+//! and the formulas of the paper as double loops in `NumPy`.
 //!
 //! A coefficient says in which direction a covariate moves the incidence, not the hazard of those at risk: exp(b) is a
 //! ratio of subdistribution hazards, in whose risk set the dead remain.

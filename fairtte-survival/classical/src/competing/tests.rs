@@ -12,6 +12,8 @@ use ndarray::{Array2, array};
 use rand::RngExt as _;
 use serde::Deserialize;
 
+mod of_r;
+
 use super::*;
 use crate::{ClassicalError, CoxSettings, SurvivalEstimator, SurvivalModel};
 

@@ -43,6 +43,11 @@ pub(super) fn golden() -> Golden {
     Golden { x: matrix(&values["x"]), names, values }
 }
 
+/// The values of `tests/golden/r.R`.
+pub(super) fn of_r() -> Value {
+    serde_json::from_str(include_str!("../../tests/golden/r.json")).unwrap()
+}
+
 impl Golden {
     /// Outcomes with the times `tied` or `distinct`.
     pub(super) fn outcomes(&self, times: &str) -> Outcomes {

@@ -38,6 +38,46 @@ fn coefficients_errors_likelihoods_and_baselines_are_those_of_r() {
     }
 }
 
+/// `tests/golden/r.R`: with and without ties, by both approximations, with strata, robust and clustered.
+#[test]
+fn regressions_on_made_up_samples_are_those_of_r() {
+    let golden = golden();
+    let recorded = &of_r()["cox"];
+    let breslow = CoxSettings { ties: CoxTies::Breslow, ..CoxSettings::default() };
+    for (name, times, settings) in [
+        ("efron", "tied", CoxSettings::default()),
+        ("breslow", "tied", breslow.clone()),
+        ("distinct", "distinct", CoxSettings::default()),
+    ] {
+        let expected = &recorded[name];
+        let model = fit(&settings, &golden.x, &golden.outcomes(times));
+        assert_recorded(&model.coefficients, expected, 1e-8);
+        let number = |key: &str| expected[key].as_f64().unwrap();
+        assert_relative_eq!(model.log_likelihood, number("log-likelihood"), max_relative = 1e-12);
+        assert_relative_eq!(model.log_likelihood_null, number("log-likelihood-null"), max_relative = 1e-12);
+        assert_relative_eq!(model.score_test().unwrap().statistic, number("score"), max_relative = 1e-8);
+        assert_relative_eq!(model.wald_test().unwrap().statistic, number("wald"), max_relative = 1e-8);
+        let means: f64 = model.coefficients.iter().map(|term| term.value * term.mean).sum();
+        let at = model.baselines[0].at(&numbers(&expected["times"])).into_iter().map(|hazard| hazard * (-means).exp());
+        assert_close(at, &numbers(&expected["hazard"]), 1e-8);
+    }
+    let tied = golden.outcomes("tied");
+    let robust = |settings: CoxSettings| CoxSettings { errors: CoxErrors::Robust, ..settings };
+    let with_ties = fit(&robust(CoxSettings::default()), &golden.x, &tied);
+    assert_recorded(&with_ties.coefficients, &recorded["robust"], 1e-8);
+    assert_recorded(&fit(&robust(breslow), &golden.x, &tied).coefficients, &recorded["robust-breslow"], 1e-8);
+    let subjects = golden.subjects();
+    let samples = CoxSamples::new(&golden.x, &tied).of_subjects(&subjects);
+    let clustered = robust(CoxSettings::default()).fit_samples(&samples).unwrap();
+    assert_recorded(&clustered.coefficients, &recorded["clustered"], 1e-8);
+    let (x, names) = golden.with_stratum();
+    let strata = CoxSettings { strata: vec!["ward".to_owned()], ..CoxSettings::default() };
+    let samples = CoxSamples::new(&x, &tied).named(&names);
+    assert_recorded(&strata.fit_samples(&samples).unwrap().coefficients, &recorded["strata"], 1e-8);
+    let strata = robust(strata).fit_samples(&samples).unwrap();
+    assert_recorded(&strata.coefficients, &recorded["robust-strata"], 1e-8);
+}
+
 /// The maximum along the linear predictor of R's coefficients is R's: its coefficient is 1.
 #[test]
 fn a_regression_on_the_predictor_of_r_has_the_coefficient_1() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::likelihood::VaryingLikelihood;
 use super::*;
 use crate::cox::newton::Concave as _;
-use crate::cox::tests::{assert_recorded, golden, numbers};
+use crate::cox::tests::{assert_recorded, golden, numbers, of_r};
 use crate::{CoxSettings, SurvivalModel as _};
 
 fn of(function: TimeFunction) -> CoxTimeVaryingSettings {
@@ -33,6 +33,18 @@ fn coefficients_errors_and_likelihoods_are_those_of_lifelines_on_split_rows() {
     assert_eq!(names[3..7], ["d", "a * (t > 3)", "a * (t > 6)", "b * (t > 3)"]);
     let only = CoxTimeVaryingSettings { varying: Some(vec!["b".to_owned()]), ..of(TimeFunction::Identity) };
     assert_eq!(check(&only, "tied", &recorded["only-b"]).coefficients[4].name, "b * t");
+}
+
+/// `coxph(.., tt =)`.
+#[test]
+fn coefficients_and_errors_are_those_of_r() {
+    let (golden, recorded) = (golden(), of_r());
+    for (function, times, name) in
+        [(TimeFunction::Identity, "tied", "varying-identity"), (TimeFunction::Log, "distinct", "varying-log")]
+    {
+        let model = of(function).fit(&golden.x, &golden.outcomes(times)).unwrap();
+        assert_recorded(&model.coefficients, &recorded["cox"][name], 1e-8);
+    }
 }
 
 #[test]
