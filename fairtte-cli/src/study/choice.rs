@@ -125,7 +125,13 @@ mod tests {
             test: [values(*test, 0.5), Values::default(), values(1.0 - test, 0.5)],
         };
         let measures = Measures::Curves;
-        TrialPoints { place: 10 + trial, cell: 0, trial, measures, points: points.iter().enumerate().map(point).collect() }
+        TrialPoints {
+            place: 10 + trial,
+            cell: 0,
+            trial,
+            measures,
+            points: points.iter().enumerate().map(point).collect(),
+        }
     }
 
     #[test]

@@ -41,11 +41,7 @@ impl Measures {
 
     /// Which values are better.
     pub(crate) fn direction(self, metric: usize) -> Direction {
-        if matches!(self.names()[metric], "ibs" | "bce") {
-            Direction::LowerIsBetter
-        } else {
-            Direction::HigherIsBetter
-        }
+        if matches!(self.names()[metric], "ibs" | "bce") { Direction::LowerIsBetter } else { Direction::HigherIsBetter }
     }
 
     /// What successive halving compares: the first metric, and that of the worst group.

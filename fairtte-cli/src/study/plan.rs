@@ -316,7 +316,8 @@ impl Plan {
         let words = self.axes_in_words(cell, &AXES[1..]);
         let trial = self.place(index).1;
         let fold = if self.study().folds > 1 { format!(", fold {}", self.fold(index) + 1) } else { String::new() };
-        let seed = if self.study().repeats > 1 { format!(", repeat {}", self.repeat(index) + 1) } else { String::new() };
+        let seed =
+            if self.study().repeats > 1 { format!(", repeat {}", self.repeat(index) + 1) } else { String::new() };
         format!("{words}, trial {}{fold}{seed}", trial + 1)
     }
 

@@ -161,7 +161,8 @@ impl Saved {
     fn settings(&self, of_run: &EvaluationSettings) -> EvaluationSettings {
         let metrics = match self.cohort.cause {
             Some(cause) => chosen_metrics(Some(cause)),
-            None if self.classes.is_some() => Vec::new(),
+            // A class has all of its own.
+            None if self.classes.is_some() => of_run.metrics.clone(),
             None => Measures::Curves.names().map(str::to_owned).to_vec(),
         };
         EvaluationSettings { metrics, min_events: 0, ..of_run.clone() }

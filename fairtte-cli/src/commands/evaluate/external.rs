@@ -71,7 +71,8 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
     };
     let (usual, shown) = (run.predictions(), run.path().display());
     let Some(by) = predicted.record.runs.iter().find(|by| same(&by.path)) else {
-        let note = format!("{shown} is not the run that predicted the external data, which is {}.", predicted.record.by());
+        let note =
+            format!("{shown} is not the run that predicted the external data, which is {}.", predicted.record.by());
         predicted.notes.push(note);
         return Ok(usual);
     };

@@ -52,9 +52,8 @@ impl Fold {
 /// Probabilities of a class as survival of its one interval, from 1 to 1 - p, of which `probability_of` makes them again, to the bit.
 fn of_class(table: ProbabilityTable) -> PredictionTable {
     let ProbabilityTable { samples, probability } = table;
-    let survival = Array2::from_shape_fn((samples.len(), 2), |(row, time)| {
-        if time == 0 { 1.0 } else { 1.0 - probability[row] }
-    });
+    let survival =
+        Array2::from_shape_fn((samples.len(), 2), |(row, time)| if time == 0 { 1.0 } else { 1.0 - probability[row] });
     PredictionTable { samples, grid: vec![0.0, 1.0], survival, repairs: CurveRepairs::default() }
 }
 

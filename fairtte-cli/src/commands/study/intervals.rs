@@ -66,8 +66,7 @@ pub(super) fn run_folder(plan: &Plan, place: usize) -> Result<Option<PathBuf>, C
 /// The test part of a kept epoch, with replicates.
 fn sampled(run: &Path, epoch: usize, replicates: usize) -> Result<SampledMetrics, CliError> {
     let open = OpenRun::read(run)?;
-    let settings =
-        EvaluationSettings { min_events: 0, replicates, ..open.file.evaluation.metrics_only() };
+    let settings = EvaluationSettings { min_events: 0, replicates, ..open.file.evaluation.metrics_only() };
     if open.file.is_of_class() {
         return sampled_class(&open, epoch, &settings);
     }
@@ -115,9 +114,7 @@ pub(super) fn test_part(run: &Path, curves: Curves) -> Result<Scored, CliError> 
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let predictions = match curves {
         Curves::Given(predictions) => predictions,
-        Curves::Kept(epoch) => {
-            read_curves(&kept_file(&folder, epoch)?, &cohort)?
-        }
+        Curves::Kept(epoch) => read_curves(&kept_file(&folder, epoch)?, &cohort)?,
     };
     let split = Split::read_csv(&folder.split(), &cohort)?;
     Scored::new(predictions, &cohort, &groups, Some(&split), Part::Test)

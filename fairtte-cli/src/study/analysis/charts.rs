@@ -126,7 +126,8 @@ mod tests {
         rows.row("deephit");
         rows.dot(0, "M", Some(0.5), None);
         rows.dot(2, "F", None, None);
-        let charts = rows.charts("groups", false, |metric| (String::new(), metric_axis(Measures::Curves, metric), String::new()));
+        let charts = rows
+            .charts("groups", false, |metric| (String::new(), metric_axis(Measures::Curves, metric), String::new()));
         assert_eq!(charts.len(), 1, "AUC and IBS have no value");
         assert_eq!((charts[0].name.as_str(), charts[0].series.join(" ").as_str()), ("groups-c-td", "F M"));
         let Panels::Rows { panels, axis, .. } = &charts[0].panels else { panic!("rows") };

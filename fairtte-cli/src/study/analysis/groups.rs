@@ -4,9 +4,7 @@ use fairtte_metrics::statistics::Alternative;
 
 use super::charts::{RowCharts, metric_axis, range};
 use super::pairs::ShownPair;
-use super::{
-    Family, N_MEASURES, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet, value,
-};
+use super::{Family, N_MEASURES, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet, value};
 use crate::CliError;
 use crate::plural::counted;
 use crate::report::list;
@@ -111,7 +109,8 @@ fn worse(pair: &ShownPair) -> String {
     let [setting, first, second, metric] = &pair.names[..] else { return String::new() };
     let (higher, lower) = if pair.median > 0.0 { (first, second) } else { (second, first) };
     // An IBS and a BCE are errors.
-    let (of, than, is) = if matches!(metric.as_str(), "IBS" | "BCE") { (higher, lower, "higher") } else { (lower, higher, "lower") };
+    let (of, than, is) =
+        if matches!(metric.as_str(), "IBS" | "BCE") { (higher, lower, "higher") } else { (lower, higher, "lower") };
     let p = if pair.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", pair.p) };
     format!(
         "{setting}: {of} is predicted worse than {than}: {metric} is {is} by {:.3} in the median of {} ({p} after Holm).",

@@ -109,7 +109,13 @@ impl Saved {
 fn would_be_chosen(study: &Study<'_>) -> Result<(usize, usize), CliError> {
     let audited: BTreeSet<usize> = study.points.audited.iter().map(|trial| trial.place).collect();
     let trials = study.points.trials.iter().chain(&study.points.audited).cloned().collect();
-    let all = Points { measures: study.points.measures, trials, audited: Vec::new(), levels: study.points.levels.clone(), ladder: None };
+    let all = Points {
+        measures: study.points.measures,
+        trials,
+        audited: Vec::new(),
+        levels: study.points.levels.clone(),
+        ladder: None,
+    };
     let with = Study::new(study.plan, &all);
     let chosen = strategies::choose(&with)?;
     let places: Vec<usize> = chosen.iter().flat_map(strategies::ChosenOf::models).map(|model| model.place).collect();

@@ -7,10 +7,10 @@ use fairtte_metrics::statistics::Alternative;
 
 use super::{N_MEASURES, Section, Study, equity, score, sheet, value};
 use crate::CliError;
+use crate::args::Rule;
 use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
-use crate::args::Rule;
 use crate::study::choice::{Chosen, best, by_rule};
 use crate::study::points::{Setting, Values};
 
@@ -86,10 +86,7 @@ impl Ranked {
         }
         let worst: Value = Values::worst;
         let goal = if direction == Direction::LowerIsBetter { Goal::LowerIsBetter } else { Goal::HigherIsBetter };
-        vec![
-            (label.to_owned(), goal, overall),
-            (format!("{label} of the worst group"), goal, worst),
-        ]
+        vec![(label.to_owned(), goal, overall), (format!("{label} of the worst group"), goal, worst)]
     }
 }
 
@@ -187,12 +184,16 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 let (own, base) = (of(models[metric]?)?, of(model(metric, 0)?)?);
                 (base != 0.0).then(|| 100.0 * (own - base) / base)
             };
-            let utilities: Vec<Option<f64>> =
-                (0..N_MEASURES).map(|m| change(m, |model| model.test.overall)).collect();
+            let utilities: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.overall)).collect();
             let gaps: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.gap)).collect();
             if row >= first_other {
                 for (metric, model) in models.iter().enumerate() {
-                    counts.add(study.measures().direction(metric), *model, [utilities[metric], gaps[metric]], tolerated);
+                    counts.add(
+                        study.measures().direction(metric),
+                        *model,
+                        [utilities[metric], gaps[metric]],
+                        tolerated,
+                    );
                 }
             }
             let mut line = head(n);
@@ -234,7 +235,8 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
 
 /// How models were chosen.
 fn rule_in_words(rule: Rule, base: &str, tolerated: &str) -> String {
-    let of_all = |what: &str| format!("Chosen by the validation part, {base} as all others: {what}; a dash: there is none.");
+    let of_all =
+        |what: &str| format!("Chosen by the validation part, {base} as all others: {what}; a dash: there is none.");
     match rule {
         Rule::Fairest => format!(
             "Chosen by the validation part: {base} by the best metric, the others by the smallest gap among the models that lose at \
@@ -263,7 +265,13 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, direction: Direction, model: Option<&Chosen>, [utility, gap]: [Option<f64>; 2], tolerated_loss: f64) {
+    fn add(
+        &mut self,
+        direction: Direction,
+        model: Option<&Chosen>,
+        [utility, gap]: [Option<f64>; 2],
+        tolerated_loss: f64,
+    ) {
         self.cells += 1;
         self.none += usize::from(model.is_none());
         let (Some(utility), Some(gap)) = (utility, gap) else { return };

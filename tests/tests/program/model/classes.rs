@@ -94,7 +94,10 @@ fn a_class_of_a_column_is_predicted_for_other_data_and_evaluated_with_the_thresh
     std::fs::rename(&run, folder.join("gone")).unwrap();
     succeed(["evaluate", &text(&other)]);
     let evaluation = json(&other.join("evaluation.json"));
-    assert_eq!((&evaluation["threshold"]["value"], &evaluation["threshold"]["chosen"]), (&0.5.into(), &"default".into()));
+    assert_eq!(
+        (&evaluation["threshold"]["value"], &evaluation["threshold"]["chosen"]),
+        (&0.5.into(), &"default".into())
+    );
     let notes = evaluation["notes"].to_string();
     assert!(notes.contains("the run cannot be read") && notes.contains("The threshold is 0.5"), "{notes}");
 }
@@ -112,7 +115,11 @@ fn what_other_data_of_a_class_cannot_have_is_refused_in_a_sentence() {
     fail(predict.into_iter().chain(["--horizon", "1"]), CONFIG, "--horizon: the run predicts a class");
     let other = predicted(folder, folder.join("run").as_path(), &["disease", "sex", "x0", "x1"], "other");
     let evaluate = ["evaluate", &text(&other)];
-    fail(evaluate.into_iter().chain(["--internal", &run]), CONFIG, "--internal: two cohorts are compared by survival curves");
+    fail(
+        evaluate.into_iter().chain(["--internal", &run]),
+        CONFIG,
+        "--internal: two cohorts are compared by survival curves",
+    );
     fail(evaluate.into_iter().chain(["--censoring", "own"]), CONFIG, "--censoring: the class was read");
     fail(evaluate.into_iter().chain(["--part", "test"]), CONFIG, "--part");
     // Without labels there are probabilities and nothing to evaluate.
@@ -123,7 +130,8 @@ fn what_other_data_of_a_class_cannot_have_is_refused_in_a_sentence() {
     // A run of curves does not predict a class.
     let curves = folder.join("curves");
     let config = folder.join("classes.toml");
-    let of_times = std::fs::read_to_string(&config).unwrap().replace(LABEL, "").replace("[task]\nkind = \"binary\"\n", "");
+    let of_times =
+        std::fs::read_to_string(&config).unwrap().replace(LABEL, "").replace("[task]\nkind = \"binary\"\n", "");
     let of_times = of_times.replace("/run'", "/curves'");
     let path = folder.join("curves.toml");
     std::fs::write(&path, of_times).unwrap();

@@ -120,8 +120,12 @@ fn a_study_of_a_class_draws_by_strategy_repeats_and_chooses_by_the_rule() {
     // The chosen erm has the best worst group: means over the two seeds of each draw, worked from the table of all scores.
     let value = |place: usize, epoch: &str, part: &str, group: &str| -> f64 {
         let is = |row: &&BTreeMap<String, String>| {
-            number(&row["index"]) as usize == place && row["epoch"] == epoch && row["part"] == part
-                && row["metric"] == "auc" && row["group"] == group && row["of"] == if group.is_empty() { "all" } else { "group" }
+            number(&row["index"]) as usize == place
+                && row["epoch"] == epoch
+                && row["part"] == part
+                && row["metric"] == "auc"
+                && row["group"] == group
+                && row["of"] == if group.is_empty() { "all" } else { "group" }
         };
         number(&results.iter().find(is).unwrap()["value"])
     };
@@ -218,7 +222,8 @@ fn the_template_of_medfair_plans_its_eighteen_settings() {
         for row in 0..60 {
             let (sex, race) = (["F", "M"][row % 2], ["White", "Black"][row / 2 % 2]);
             let partition = ["malignant", "benign", "non-neoplastic"][row % 3];
-            let line = format!("{row}.png,p{row},{},{partition},{sex},{},{race},{}\n", row / 3 % 2, 10 + row, row % 6 + 1);
+            let line =
+                format!("{row}.png,p{row},{},{partition},{sex},{},{race},{}\n", row / 3 % 2, 10 + row, row % 6 + 1);
             rows.push_str(&line);
         }
         std::fs::write(folder.join(format!("{stem}.csv")), rows).unwrap();

@@ -81,7 +81,9 @@ pub(in super::super) fn run_of_predicted(
             return Err(CliError::setting("--censoring", message, None));
         }
         (Some(horizon), _, _) => {
-            notes.push("The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned());
+            notes.push(
+                "The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned(),
+            );
             Some(Censoring { horizon, outcomes: cohort.outcomes(&cohort.all_rows())?, fitted_on: "evaluated" })
         }
     };

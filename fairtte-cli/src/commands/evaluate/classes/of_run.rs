@@ -163,11 +163,7 @@ impl Saved {
     }
 
     /// The threshold with the highest F1 in the validation part, of whose samples some may be among those that are evaluated.
-    pub(super) fn threshold(
-        &self,
-        open: &OpenRun,
-        is_shared: impl Fn(&Sample) -> bool,
-    ) -> Result<Threshold, CliError> {
+    pub(super) fn threshold(&self, open: &OpenRun, is_shared: impl Fn(&Sample) -> bool) -> Result<Threshold, CliError> {
         let (rows, positive) = self.with_class(Part::Validation);
         let n_positive = positive.iter().filter(|positive| **positive).count();
         let n_left_out = self.split.rows(Part::Validation).len() - rows.len();

@@ -129,8 +129,9 @@ fn of_setting(
     all: &[Compared<'_>],
 ) -> Option<Chart> {
     let is_here = |compared: &Compared<'_>| compared.setting == setting;
-    let (panels, counts) =
-        panels(study.labels(), levels, 0, all, is_here, |label, level| format!("{label}, {}", level_name(level, levels.len())));
+    let (panels, counts) = panels(study.labels(), levels, 0, all, is_here, |label, level| {
+        format!("{label}, {}", level_name(level, levels.len()))
+    });
     let name = study.name(setting);
     let title = format!("Metrics with and without shift, {name}");
     let caption = format!(
