@@ -35,7 +35,7 @@ impl Measures {
     pub(crate) fn labels(self) -> [&'static str; N_MEASURES] {
         match self {
             Self::Curves => ["C^td", "AUC^td", "IBS"],
-            Self::Class => ["AUC", "balanced accuracy", "BCE"],
+            Self::Class => ["AUC", "balanced acc.", "BCE"],
         }
     }
 

@@ -71,7 +71,7 @@ fn strategies_on_a_class_are_compared_by_auc() {
         assert!(folder.join(name).exists(), "{name}");
     }
     let page = std::fs::read_to_string(folder.join("study.html")).unwrap();
-    assert!(page.contains("balanced accuracy") && !page.contains("IBS"), "the metrics are those of a class");
+    assert!(page.contains("balanced acc.") && !page.contains("IBS"), "the metrics are those of a class");
 }
 
 #[test]
