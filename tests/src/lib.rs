@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: the binary, run files on simulated cohorts, and the numbers of a report.
 
+pub mod classes;
 pub mod slurm;
 pub mod validation;
 

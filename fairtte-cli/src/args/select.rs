@@ -54,10 +54,11 @@ pub enum LossOf {
 }
 
 /// How weights are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// The smallest gap within the tolerated loss of the base (the paper); of the base the best metric
+    #[default]
     Fairest,
     /// The best metric over all samples
     Overall,

@@ -55,6 +55,8 @@ pub enum TemplateKind {
     Demo,
     /// The study of the paper of this project on MIMIC-CXR, ADNI and AREDS
     Paper,
+    /// The protocol of MEDFAIR: eleven algorithms on the diagnosis of a class in nine data sets
+    Medfair,
 }
 
 /// A study file and its settings.

@@ -139,7 +139,6 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
 /// The run file of all trainings.
 fn template(arguments: &Run) -> Result<RunFile, CliError> {
     let mut run = RunFile::read_without(&arguments.config, &arguments.common.set, &["compare"])?;
-    run.require_curves("compare")?;
     if let Some(output) = &arguments.output {
         run.output.clone_from(output);
     }
@@ -172,6 +171,7 @@ fn plan(config: &CompareConfig, template: RunFile) -> Result<Plan, CliError> {
             base: config.base.clone(),
             names: config.strategy.keys().filter(|name| **name != config.base).cloned().collect(),
             settings: config.strategy.clone(),
+            search: BTreeMap::new(),
         },
         estimators: Estimators {
             names: config.estimator.keys().cloned().collect(),

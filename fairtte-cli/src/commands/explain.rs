@@ -39,6 +39,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
     let started = Instant::now();
     let output = arguments.output.clone().unwrap_or_else(|| RunFolder::new(&arguments.run).explain());
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), arguments.device.as_deref())?;
+    member.run.require_curves("explain")?;
     check_horizons(&[arguments.horizon], member.network()?.times())?;
     member.require_one_kind("maps of a predicted risk are")?;
     let at = RiskAt { horizon: arguments.horizon, reading: member.run.evaluation.reading };

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
-use fairtte_data::predictions::write_prediction_blocks;
+use fairtte_data::predictions::{write_prediction_blocks, write_probabilities};
 use fairtte_data::{Cohort, DataError};
 use ndarray::Array2;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use self::blocks::Blocks;
 pub(super) use self::member::Member;
 use self::other::{OtherData, Outcomes, notes_on_groups};
 use self::publish::{Kind, Predicted, Published, RunEntry};
+use super::train::probability_of;
 use super::{print, use_threads};
 use crate::CliError;
 use crate::args::Predict;
@@ -48,7 +49,12 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let first = &members[0];
     require_one_unit(&members)?;
     let cause = one_cause(&members)?;
-    publish::check_horizons(&arguments.horizon, &common_grid(&members))?;
+    let of_class = is_of_class(&members)?;
+    if of_class {
+        refuse_horizons(arguments)?;
+    } else {
+        publish::check_horizons(&arguments.horizon, &common_grid(&members))?;
+    }
     let outcomes = Outcomes { ignored: arguments.no_outcomes, time_factor: arguments.time_factor };
     let (unit, attributes) = (&first.record.time_unit, &first.record.attributes);
     let mut other = OtherData::read(&arguments.other, &arguments.output, &first.run, unit, attributes, outcomes)?;
@@ -74,9 +80,14 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let path = arguments.output.join(PREDICTIONS);
     let samples = cohort.sample_ids(&cohort.all_rows());
     let curves = mean_curves(&members, &kept, &grid);
-    // Blocks hold 1 - F of a cause, as of everything that is read again.
-    let written = curves.map(|block| block.map(|block| if cause.is_some() { 1.0 - block } else { block }));
-    write_prediction_blocks(&path, &samples, &grid, written, cause)?;
+    if of_class {
+        write_probabilities(&path, &samples, &probabilities(curves)?)?;
+    } else {
+        // Blocks hold 1 - F of a cause, as of everything that is read again.
+        let written = curves.map(|block| block.map(|block| if cause.is_some() { 1.0 - block } else { block }));
+        write_prediction_blocks(&path, &samples, &grid, written, cause)?;
+    }
+    let classes = if other.has_outcomes { other.file.classes(cohort)? } else { None };
     let kind = if members.len() == 1 { Kind::Network } else { Kind::EnsembleMean };
     let predicted = Predicted {
         kind,
@@ -91,6 +102,8 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
         exclusions: &other.exclusions,
         groups: &fitted,
         cause,
+        task: of_class.then_some(other.file.task),
+        classes: classes.as_ref(),
         grid: &grid,
         reading: first.run.evaluation.reading,
         horizons: &arguments.horizon,
@@ -130,6 +143,38 @@ fn planned(arguments: &Predict, what: &str) -> Result<(), CliError> {
     }
     print(format!("would {what} into {}", arguments.output.display()));
     Ok(())
+}
+
+/// Whether the runs predict a class.
+///
+/// # Errors
+/// [`CliError::Config`] if some do, or their classes are made at other times.
+fn is_of_class(members: &[Member]) -> Result<bool, CliError> {
+    let first = &members[0];
+    if let Some(other) = members.iter().find(|member| member.run.task != first.run.task) {
+        let (one, path) = (first.path.display(), other.path.display());
+        let message = format!("{one} and {path} have other [task]s, expected runs that predict the same");
+        return Err(CliError::setting("RUN", message, None));
+    }
+    Ok(first.run.is_of_class())
+}
+
+/// A class has no times.
+fn refuse_horizons(arguments: &Predict) -> Result<(), CliError> {
+    if arguments.horizon.is_empty() {
+        return Ok(());
+    }
+    let message = "the run predicts a class, which has no times; predictions.parquet has its probability".to_owned();
+    Err(CliError::setting("--horizon", message, None))
+}
+
+/// The probability of the class of all samples.
+fn probabilities(curves: impl Iterator<Item = Result<Array2<f64>, DataError>>) -> Result<Vec<f64>, CliError> {
+    let mut all = Vec::new();
+    for block in curves {
+        all.extend(probability_of(&block?));
+    }
+    Ok(all)
 }
 
 fn require_one_unit(members: &[Member]) -> Result<(), CliError> {

@@ -26,7 +26,7 @@ use serde::Serialize;
 use self::estimator::fit_estimator;
 use self::probe::Probe;
 use self::selected::predict_all;
-pub(super) use self::selected::predicted_rows;
+pub(super) use self::selected::{predicted_rows, probability_of};
 use super::evaluate::{Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;

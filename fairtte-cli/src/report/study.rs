@@ -37,6 +37,7 @@ pub(crate) fn render(facts: &StudyFacts, analysis: &Analysis) -> Result<String, 
         sections: analysis.sections.iter().map(Shown::of).collect::<Result<_, _>>()?,
         gaps: ranks(&analysis.gaps)?.unwrap_or_default(),
         control: ranks(&analysis.gaps_against_control)?.unwrap_or_default(),
+        metrics: ranks(&analysis.metrics)?.unwrap_or_default(),
     };
     fill_in(&environment(TEMPLATE)?, &context)
 }
@@ -48,6 +49,8 @@ struct Context<'a> {
     /// Rank tests by metric, the base by its own rule, and by the rule of the others.
     gaps: Vec<MetricSection>,
     control: Vec<MetricSection>,
+    /// Rank tests of the metrics themselves, where one rule chooses all models.
+    metrics: Vec<MetricSection>,
 }
 
 #[derive(Serialize)]
@@ -95,9 +98,9 @@ fn shown_table(sheet: &Sheet) -> ShownTable<'_> {
     ShownTable::of(sheet, (sheet.name == "strategies-change").then_some(marked))
 }
 
-/// Whether a change in the column is good: a gap or an IBS that falls, another metric that rises.
+/// Whether a change in the column is good: a gap, an IBS or a BCE that falls, another metric that rises.
 fn marked(column: &str, change: f64) -> &'static str {
-    let lower_is_better = column.starts_with("gap-") || column == "ibs";
+    let lower_is_better = column.starts_with("gap-") || matches!(column, "ibs" | "bce");
     match change {
         0.0 => "",
         change if (change < 0.0) == lower_is_better => "better",

@@ -31,5 +31,7 @@ pub(crate) use candidates::Runs;
 pub(crate) use change::change;
 pub(crate) use choose::{Asked, choose};
 pub(crate) use page::page;
+#[cfg(feature = "train")]
+pub(crate) use scored_part::OfClass;
 pub(crate) use table::{markdown, terminal};
 pub(crate) use verdict::{LossOf, NotTrained, Rule, Verdict};

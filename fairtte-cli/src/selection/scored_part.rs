@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use fairtte_data::cohort::Classes;
 use fairtte_data::predictions::{match_predictions, read_probabilities};
 use fairtte_data::{Cohort, Part, Split};
-use fairtte_metrics::classification::ClassPredictions;
-use fairtte_metrics::evaluation::{ClassSettings, SampledMetrics, describe_classes, evaluate_classes, sample_classes};
+use fairtte_metrics::classification::{ClassPredictions, best_f1_threshold};
+use fairtte_metrics::evaluation::{
+    ClassReport, ClassSettings, SampledMetrics, describe_classes, evaluate_classes, sample_classes,
+};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups, SubjectId};
 
 use crate::CliError;
@@ -19,7 +21,7 @@ pub(super) enum ScoredPart {
 }
 
 /// The samples of a part that have a class.
-pub(super) struct OfClass {
+pub(crate) struct OfClass {
     predictions: ClassPredictions,
     subjects: Vec<SubjectId>,
     groups: Vec<Groups>,
@@ -27,7 +29,10 @@ pub(super) struct OfClass {
 
 impl OfClass {
     /// With folds every sample has the probability of the fold in whose part it is.
-    pub(super) fn read(
+    ///
+    /// # Errors
+    /// The errors of reading.
+    pub(crate) fn read(
         (cohort, groups, classes): (&Cohort, &[Groups], &Classes),
         splits: &[Split],
         paths: &[PathBuf],
@@ -49,15 +54,44 @@ impl OfClass {
             groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
         })
     }
+
+    #[cfg(feature = "train")]
+    /// The settings of a class whose threshold has the highest F1 in these samples.
+    ///
+    /// # Errors
+    /// [`CliError::Metric`] without samples of both classes.
+    pub(crate) fn settings(&self) -> Result<ClassSettings, CliError> {
+        Ok(ClassSettings { threshold: best_f1_threshold(&self.predictions)?.threshold, ..ClassSettings::default() })
+    }
+
+    /// All metrics of a class.
+    ///
+    /// # Errors
+    /// As [`evaluate_classes`].
+    pub(crate) fn report(&self, class: &ClassSettings, settings: &EvaluationSettings) -> Result<ClassReport, CliError> {
+        Ok(evaluate_classes(&self.predictions, &self.subjects, &self.groups, class, settings)?)
+    }
+
+    /// Values and replicates of all metrics of a class.
+    ///
+    /// # Errors
+    /// As [`sample_classes`].
+    pub(crate) fn sample(
+        &self,
+        class: &ClassSettings,
+        settings: &EvaluationSettings,
+    ) -> Result<SampledMetrics, CliError> {
+        Ok(sample_classes(&self.predictions, &self.subjects, &self.groups, class, settings)?)
+    }
 }
 
 impl ScoredPart {
     pub(super) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
         match self {
             Self::Curves(scored) => scored.evaluate(settings),
-            Self::Class(OfClass { predictions, subjects, groups }) => {
+            Self::Class(of @ OfClass { predictions, subjects, groups }) => {
                 let class = ClassSettings::default();
-                let report = evaluate_classes(predictions, subjects, groups, &class, settings)?;
+                let report = of.report(&class, settings)?;
                 let groups = describe_classes(predictions, subjects, groups, &class, settings.level)?;
                 Ok(EvaluationReport::of_class(&report, &groups))
             }
@@ -67,9 +101,7 @@ impl ScoredPart {
     pub(super) fn sample(&self, settings: &EvaluationSettings) -> Result<SampledMetrics, CliError> {
         match self {
             Self::Curves(scored) => scored.sample(settings),
-            Self::Class(OfClass { predictions, subjects, groups }) => {
-                Ok(sample_classes(predictions, subjects, groups, &ClassSettings::default(), settings)?)
-            }
+            Self::Class(of) => of.sample(&ClassSettings::default(), settings),
         }
     }
 }

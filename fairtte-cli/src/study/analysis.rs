@@ -22,20 +22,19 @@ pub(crate) use self::causes::Causes;
 pub(crate) use self::cohorts::Read as ReadCohort;
 pub(crate) use self::intervals::{Model, Samples};
 use self::pairs::{Family, PairRow};
+use self::strategies::Ranked;
 use super::cells::{Block, Cell};
+use super::measures::{Measures, N_MEASURES};
 use super::plan::Plan;
 use super::points::{Level, Points, Setting, TrialPoints, Values};
-use super::scores::METRICS;
 use crate::CliError;
+use crate::args::Rule;
 use crate::method_tests::MethodTests;
 use crate::report::Chart;
 use crate::report::sheet::{Cell as SheetCell, Sheet};
 
 /// Events below which a group is too small to compare models in it.
 pub(crate) const FEW_EVENTS: usize = 10;
-
-/// Titles of [`METRICS`].
-pub(crate) const LABELS: [&str; 3] = ["C^td", "AUC^td", "IBS"];
 
 /// A question of the study with its tables.
 #[derive(Debug, Serialize)]
@@ -64,6 +63,8 @@ pub(crate) struct Analysis {
     pub(crate) gaps: Option<MethodTests>,
     /// The same with the base chosen by the rule of the others.
     pub(crate) gaps_against_control: Option<MethodTests>,
+    /// Rank tests of the metrics and of their worst groups, where the base is chosen as all others are.
+    pub(crate) metrics: Option<MethodTests>,
 }
 
 /// The finished trials with what they are of.
@@ -97,8 +98,13 @@ impl<'a> Study<'a> {
     /// [`CliError`] if a statistic cannot be computed, which no scores should cause.
     pub(crate) fn analyse(&self, cohorts: &[ReadCohort]) -> Result<Analysis, CliError> {
         let chosen = strategies::choose(self)?;
-        let gaps = strategies::rank_tests(self, &chosen, false)?;
-        let gaps_against_control = strategies::rank_tests(self, &chosen, true)?;
+        let gaps = strategies::rank_tests(self, &chosen, Ranked::Gaps)?;
+        let (mut gaps_against_control, mut metrics) = (None, None);
+        if self.plan.study().rule == Rule::Fairest {
+            gaps_against_control = strategies::rank_tests(self, &chosen, Ranked::GapsAgainstControl)?;
+        } else {
+            metrics = strategies::rank_tests(self, &chosen, Ranked::Metrics)?;
+        }
         let mut sections = vec![cohorts::section(self, cohorts), self.sizes()];
         sections.extend(strategies::section(self, &chosen));
         sections.extend(intervals::section(self, &chosen));
@@ -119,7 +125,7 @@ impl<'a> Study<'a> {
             }
         }
         distinct(sections.iter_mut().flat_map(|section| &mut section.charts));
-        Ok(Analysis { sections, gaps, gaps_against_control })
+        Ok(Analysis { sections, gaps, gaps_against_control, metrics })
     }
 
     /// All models that a rule chooses: those of the strategies, and the best ones of every cell by every metric.
@@ -134,11 +140,30 @@ impl<'a> Study<'a> {
             by_cell.entry(trial.cell).or_default().push(trial);
         }
         for trials in by_cell.values() {
-            for metric in 0..METRICS.len() {
+            for metric in 0..N_MEASURES {
                 models.extend(super::choice::best(trials, metric)?.as_ref().map(Model::from));
             }
         }
         Ok(models)
+    }
+
+    /// What the models predict, and the metrics by which they are compared.
+    fn measures(&self) -> Measures {
+        self.points.measures
+    }
+
+    /// Titles of the metrics.
+    fn labels(&self) -> [&'static str; N_MEASURES] {
+        self.measures().labels()
+    }
+
+    /// The names and titles of a column per metric: `c-td`, `C^td`; with `prefix` `gap-c-td`, `gap C^td`.
+    fn metric_columns(&self, prefix: &str) -> Vec<(String, String)> {
+        let dash = if prefix.is_empty() { "" } else { "-" };
+        let space = if prefix.is_empty() { "" } else { " " };
+        let column =
+            |(metric, label): (&str, &str)| (format!("{prefix}{dash}{metric}"), format!("{prefix}{space}{label}"));
+        self.measures().names().into_iter().zip(self.labels()).map(column).collect()
     }
 
     /// All settings that have a finished trial.
@@ -256,14 +281,6 @@ fn score(score: Option<f64>) -> SheetCell {
 /// A value or a dash.
 fn value(value: Option<f64>) -> SheetCell {
     SheetCell::or_missing(value, SheetCell::Value)
-}
-
-/// The names and titles of a column per metric: `c-td`, `C^td`; with `prefix` `gap-c-td`, `gap C^td`.
-fn metric_columns(prefix: &str) -> Vec<(String, String)> {
-    let dash = if prefix.is_empty() { "" } else { "-" };
-    let space = if prefix.is_empty() { "" } else { " " };
-    let column = |(metric, label): (&str, &str)| (format!("{prefix}{dash}{metric}"), format!("{prefix}{space}{label}"));
-    METRICS.into_iter().zip(LABELS).map(column).collect()
 }
 
 /// A table with columns of changing number.

@@ -2,18 +2,15 @@
 //! F.3). The base is chosen first, by the best metric in the validation part; every other strategy has the smallest gap
 //! between groups among its models that lose at most 5 % of the base's metric. The base is also chosen by the rule of the
 //! others, because a strategy that does nothing would otherwise seem to trade utility for fairness.
+//! With another rule (those of MEDFAIR: the best metric, minimax Pareto, the distance to the optimum) the base is chosen as
+//! every other strategy is.
 
-use fairtte_metrics::Direction;
-use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, select_run};
+use fairtte_metrics::MetricError;
+use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, WorstGroup, select_run};
 
 use super::points::{TrialPoints, Values};
-use super::scores::METRICS;
 use crate::CliError;
-
-/// The direction of a metric of [`METRICS`].
-pub(crate) fn direction(metric: usize) -> Direction {
-    if METRICS[metric] == "ibs" { Direction::LowerIsBetter } else { Direction::HigherIsBetter }
-}
+use crate::args::Rule;
 
 /// A chosen model.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,25 +49,52 @@ pub(crate) fn fairest(
     pick(pool, metric, criterion)
 }
 
+/// The model that a rule chooses; `base` = value of the base model and the tolerated loss, which only the paper's rule reads and
+/// without which it chooses nothing.
+///
+/// # Errors
+/// As [`best`].
+pub(crate) fn by_rule(
+    rule: Rule,
+    pool: &[&TrialPoints],
+    metric: usize,
+    base: Option<(f64, f64)>,
+) -> Result<Option<Chosen>, CliError> {
+    match (rule, base) {
+        (Rule::Fairest, None) => Ok(None),
+        (Rule::Fairest, Some((base_utility, tolerated_loss))) => fairest(pool, metric, base_utility, tolerated_loss),
+        (Rule::Overall, _) => best(pool, metric),
+        (Rule::Minimax, _) => {
+            pick(pool, metric, SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfEachRun })
+        }
+        (Rule::Dto, _) => pick(pool, metric, SelectionCriterion::DistanceToOptimum),
+    }
+}
+
 fn pick(pool: &[&TrialPoints], metric: usize, criterion: SelectionCriterion) -> Result<Option<Chosen>, CliError> {
     let models: Vec<(&TrialPoints, usize)> =
         pool.iter().flat_map(|trial| (0..trial.points.len()).map(|point| (*trial, point))).collect();
-    if models.is_empty() {
-        return Ok(None);
-    }
+    let Some((first, _)) = models.first() else { return Ok(None) };
+    let direction = first.measures.direction(metric);
+    let n_groups = first.points.first().map_or(0, |point| point.validation[metric].groups.len());
     let measured = |value: Option<f64>| value.map_or_else(|| Measured::Undefined(String::new()), Measured::Value);
     let run = |(index, (trial, point)): (usize, &(&TrialPoints, usize))| {
         let values = &trial.points[*point].validation[metric];
         Run {
             run: index.to_string(),
             utility: measured(values.overall),
-            group_utilities: Vec::new(),
+            group_utilities: (0..n_groups).map(|g| measured(values.groups.get(g).copied().flatten())).collect(),
             gap: measured(values.gap),
         }
     };
     let runs = models.iter().enumerate().map(run).collect();
-    let table = RunTable { direction: direction(metric), groups: Vec::new(), runs };
-    let Some(name) = select_run(&table, criterion)?.chosen else { return Ok(None) };
+    let groups = (0..n_groups).map(|group| group.to_string()).collect();
+    let found = match select_run(&RunTable { direction, groups, runs }, criterion) {
+        // A distance is relative to the best value, which is 0 in a group.
+        Err(MetricError::ZeroOptimum { .. }) => return Ok(None),
+        found => found?,
+    };
+    let Some(name) = found.chosen else { return Ok(None) };
     let index: usize = name.parse().map_err(|_| CliError::Bug(format!("chosen \"{name}\", which is no model")))?;
     let (trial, point) = models[index];
     let point = &trial.points[point];
@@ -88,6 +112,7 @@ fn pick(pool: &[&TrialPoints], metric: usize, criterion: SelectionCriterion) -> 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
+    use super::super::measures::Measures;
     use super::super::points::Point;
     use super::*;
 
@@ -99,7 +124,14 @@ mod tests {
             validation: [values(*overall, *gap), Values::default(), values(1.0 - overall, *gap)],
             test: [values(*test, 0.5), Values::default(), values(1.0 - test, 0.5)],
         };
-        TrialPoints { place: 10 + trial, cell: 0, trial, points: points.iter().enumerate().map(point).collect() }
+        let measures = Measures::Curves;
+        TrialPoints {
+            place: 10 + trial,
+            cell: 0,
+            trial,
+            measures,
+            points: points.iter().enumerate().map(point).collect(),
+        }
     }
 
     #[test]
@@ -119,5 +151,32 @@ mod tests {
         assert_eq!(best(&base, 2).unwrap().unwrap().epoch, 2);
         assert_eq!(fairest(&others, 2, 0.2, 0.05).unwrap().unwrap().epoch, 3);
         assert_eq!(best(&[], 0).unwrap(), None);
+    }
+
+    /// The rules on the AUC of two groups, worked by hand: the optimum is (0.9, 0.8); `c` is 0.05 / 0.9 and 0.05 / 0.8 from it, `b` is
+    /// 0.2 / 0.9 and 0. Of the BCE, where lower is better, everything is mirrored.
+    #[test]
+    fn the_rules_of_medfair_choose_by_the_groups() {
+        let values = |overall: f64, groups: [f64; 2]| Values {
+            overall: Some(overall),
+            gap: Some((groups[0] - groups[1]).abs()),
+            groups: groups.map(Some).to_vec(),
+            ..Values::default()
+        };
+        let rows = [(0.82, [0.9, 0.6]), (0.74, [0.7, 0.8]), (0.8, [0.85, 0.75]), (0.79, [0.74, 0.74])];
+        let point = |(i, (overall, groups)): (usize, &(f64, [f64; 2]))| {
+            let errors = values(1.0 - overall, groups.map(|value| 1.0 - value));
+            let all = [values(*overall, *groups), Values::default(), errors];
+            Point { epoch: i + 1, validation: all.clone(), test: all }
+        };
+        let points = rows.iter().enumerate().map(point).collect();
+        let trial = TrialPoints { place: 0, cell: 0, trial: 0, measures: Measures::Class, points };
+        let epoch = |rule, metric| by_rule(rule, &[&trial], metric, None).unwrap().map(|chosen| chosen.epoch);
+        let of_auc = [Rule::Fairest, Rule::Overall, Rule::Minimax, Rule::Dto].map(|rule| epoch(rule, 0));
+        assert_eq!(of_auc, [None, Some(1), Some(3), Some(3)]);
+        assert_eq!([Rule::Overall, Rule::Minimax].map(|rule| epoch(rule, 2)), [Some(1), Some(3)]);
+        assert_eq!(epoch(Rule::Minimax, 1), None, "no group has a balanced accuracy");
+        let fairest = by_rule(Rule::Fairest, &[&trial], 0, Some((0.82, 0.05))).unwrap().unwrap();
+        assert_eq!(fairest.epoch, 4, "the smallest gap among those above 0.779");
     }
 }

@@ -17,6 +17,7 @@ use super::cells::Block;
 use super::halving::Halving;
 use super::search::Range;
 use crate::CliError;
+use crate::args::Rule;
 use crate::merged::Merged;
 use crate::run_file::RunFile;
 
@@ -41,6 +42,12 @@ pub(crate) struct StudyFile {
     /// split of the run file.
     #[serde(default = "one_fold", skip_serializing_if = "is_one")]
     pub(crate) folds: usize,
+    /// Training seeds of every trial, whose values are means over them: noise of the training changes a choice less.
+    #[serde(default = "one_fold", skip_serializing_if = "is_one")]
+    pub(crate) repeats: usize,
+    /// How models are chosen in the validation part.
+    #[serde(default, skip_serializing_if = "is_fairest")]
+    pub(crate) rule: Rule,
     /// Relative loss of the base's metric that is tolerated for the smallest gap.
     #[serde(default = "five_percent")]
     pub(crate) tolerated_loss: f64,
@@ -55,6 +62,9 @@ pub(crate) struct StudyFile {
     /// The heads.
     #[serde(default)]
     pub(crate) heads: Heads,
+    /// Whether the file names no head: then it is that of the task.
+    #[serde(skip)]
+    pub(crate) has_default_heads: bool,
     /// Tables of a run file that say how a training starts, by name; one, `scratch`, without any table if not given.
     #[serde(default = "from_scratch")]
     pub(crate) starts: BTreeMap<String, Table>,
@@ -114,6 +124,11 @@ fn is_one(n: &usize) -> bool {
     *n == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_fairest(rule: &Rule) -> bool {
+    *rule == Rule::Fairest
+}
+
 fn five_percent() -> f64 {
     TOLERATED_LOSS
 }
@@ -137,7 +152,9 @@ impl StudyFile {
         merged.set_all(sets)?;
         merged.name_after_file_below("studies");
         let has_trials = merged.is_given("trials");
+        let has_heads = merged.is_given("heads");
         let mut study: Self = merged.into_config()?;
+        study.has_default_heads = !has_heads;
         if !study.seeds.is_empty() {
             let (n, trials) = (study.seeds.len(), study.trials);
             if has_trials && trials != n {
@@ -177,6 +194,8 @@ impl StudyFile {
             trials: 1,
             seeds: vec![1],
             folds: one_fold(),
+            repeats: one_fold(),
+            rule: Rule::default(),
             tolerated_loss: five_percent(),
             halving: None,
             blocks: Block::defaults(),
@@ -187,6 +206,7 @@ impl StudyFile {
                 split_per_attribute: false,
             }],
             heads: Heads { names: vec![run.written().choice("head")], base_head: None },
+            has_default_heads: false,
             starts: from_scratch(),
             base_start: None,
             strategies: Strategies::default(),
@@ -201,6 +221,11 @@ impl StudyFile {
             set: Table::new(),
             execute: Execute { keep: Keep::Everything, ..Execute::default() },
         }
+    }
+
+    /// Trainings of a trial in a cell: its folds, with every seed.
+    pub(crate) fn trainings_per_trial(&self) -> usize {
+        self.folds * self.repeats
     }
 
     /// What is compared with the base: the other strategies, and the estimators.
@@ -240,6 +265,12 @@ impl StudyFile {
         if self.folds == 0 {
             return wrong("folds", "0 folds, expected 1 for the split of the run file, or at least 2".to_owned());
         }
+        if self.repeats == 0 {
+            return wrong("repeats", "0 repeats, expected at least 1 training seed per trial".to_owned());
+        }
+        if self.repeats > 1 && !self.seeds.is_empty() {
+            return wrong("seeds", "they name one training seed per trial, expected no repeats beside them".to_owned());
+        }
         if self.blocks.contains(&Block::Include) {
             return wrong(
                 "blocks",
@@ -261,6 +292,10 @@ impl StudyFile {
             let message = "it is neither strategies.base nor one of strategies.names".to_owned();
             return wrong(&format!("strategies.settings.{unused}"), message);
         }
+        if let Some(unused) = self.strategies.search.keys().find(|name| !strategies().any(|known| known == *name)) {
+            let message = "it is neither strategies.base nor one of strategies.names".to_owned();
+            return wrong(&format!("strategies.search.{unused}"), message);
+        }
         self.estimators.check(&strategies().map(String::as_str).collect::<Vec<_>>())?;
         for (key, names) in self.lists() {
             if let Some(twice) = repeated(&names) {
@@ -278,7 +313,19 @@ impl StudyFile {
             return wrong("base-start", format!("\"{}\" is not in [starts]", self.base_start()));
         }
         self.check_axes()?;
-        self.search.iter().try_for_each(|(key, range)| range.check(key))
+        let of_strategies = self.strategies.search.values().flatten();
+        self.search.iter().chain(of_strategies).try_for_each(|(key, range)| range.check(key))
+    }
+
+    /// The searched keys of a strategy with their ranges: its own, otherwise those of all.
+    pub(crate) fn ranges(&self, strategy: &str) -> BTreeMap<&String, &Range> {
+        let own = self.strategies.search.get(strategy);
+        self.search.iter().chain(own.into_iter().flatten()).collect()
+    }
+
+    /// The keys that are searched for any strategy.
+    pub(crate) fn searched(&self) -> BTreeSet<&String> {
+        self.search.keys().chain(self.strategies.search.values().flat_map(BTreeMap::keys)).collect()
     }
 
     fn lists(&self) -> [(&'static str, Vec<&str>); 3] {
@@ -292,7 +339,7 @@ impl StudyFile {
     /// What each axis may set.
     fn check_axes(&self) -> Result<(), CliError> {
         let wrong = |key: String, message: String| Err(CliError::setting(&key, message, None));
-        let keys = self.search.keys().map(|key| ("search", key.as_str()));
+        let keys = self.searched().into_iter().map(|key| ("search", key.as_str()));
         for (table, key) in keys.chain(self.set.keys().map(|key| ("set", key.as_str()))) {
             if OF_THE_STUDY.contains(&key) {
                 return wrong(format!("{table}.\"{key}\""), "an axis of the study sets it".to_owned());

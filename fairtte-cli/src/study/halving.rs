@@ -287,6 +287,7 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
 /// One that was refused, or failed for good, shows nothing.
 fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Option<Entrant>, CliError> {
     let attribute = &plan.cells()[cell].attribute;
+    let [metric, of_worst] = plan.measures().monitors();
     let (mut overall, mut worst) = (Vec::new(), Vec::new());
     for place in plan.places_of(cell, trial) {
         let folder = plan.folder().trial(&plan.ids()[place]);
@@ -301,8 +302,8 @@ fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Opti
         let reports = RunFolder::new(folder.path()).epochs()?;
         let seen = reports.iter().filter(|report| report.epoch <= epochs);
         let best = |values: &mut dyn Iterator<Item = Option<f64>>| values.flatten().max_by(f64::total_cmp);
-        overall.push(best(&mut seen.clone().map(|report| report.validation.value(Monitor::CTd))));
-        worst.push(best(&mut seen.map(|report| worst_group(&report.validation, attribute))));
+        overall.push(best(&mut seen.clone().map(|report| report.validation.value(metric))));
+        worst.push(best(&mut seen.map(|report| worst_group(&report.validation, of_worst, attribute))));
     }
     let mean = |values: Vec<Option<f64>>| {
         let n = values.len() as f64;
@@ -311,10 +312,10 @@ fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Opti
     Ok(Some(Entrant { trial, overall: mean(overall), worst: mean(worst) }))
 }
 
-/// C^td of the worst group; a validation of one attribute names none.
-fn worst_group(validation: &Validation, attribute: &str) -> Option<f64> {
+/// The metric of the worst group; a validation of one attribute names none.
+fn worst_group(validation: &Validation, metric: Monitor, attribute: &str) -> Option<f64> {
     let attribute = (!validation.attributes.is_empty()).then_some(attribute);
-    validation.value_for(Monitor::WorstGroupCTd, attribute)
+    validation.value_for(metric, attribute)
 }
 
 /// Whether a process may take the training now.

@@ -15,6 +15,7 @@ mod file;
 mod folder;
 mod halving;
 mod lease;
+mod measures;
 mod plan;
 mod points;
 mod pool;
@@ -32,11 +33,12 @@ pub(crate) use file::{Estimators, Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
 pub(crate) use halving::{AtRung, Ladder, Next, may_run};
 pub(crate) use lease::{Claim, Holder, Lease, Sign, Timing, last_sign, time_of_server};
+pub(crate) use measures::Measures;
 pub(crate) use plan::{Plan, Planned};
 pub(crate) use points::{Points, Setting};
 pub(crate) use pool::{Pool, Progress};
 pub(crate) use results::write_results;
-pub(crate) use scores::{METRICS, score};
+pub(crate) use scores::score;
 #[cfg(test)]
 pub(crate) use slurm::Task;
 pub(crate) use slurm::{

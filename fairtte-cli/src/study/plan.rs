@@ -14,6 +14,7 @@ use self::base::{Base, base, id, weights};
 use super::cells::{AXES, Cell, expand};
 use super::file::{Keep, StudyData, StudyFile};
 use super::folder::StudyFolder;
+use super::measures::Measures;
 use super::search::{self};
 use crate::CliError;
 use crate::merged::Merged;
@@ -34,6 +35,9 @@ struct Record {
     fairtte: String,
     study: StudyFile,
     data: Vec<Base>,
+    /// What is predicted.
+    #[serde(default)]
+    measures: Measures,
     /// How the folders of trials are named.
     #[serde(default)]
     folders: Folders,
@@ -87,11 +91,15 @@ impl Plan {
         let cache = StudyFolder::new(&study.output).cache();
         let read = |of: &StudyData| {
             let mut run = RunFile::read(std::slice::from_ref(&of.run_file), &[])?;
-            run.require_curves("a study")?;
             run.cache = Some(cache.clone());
             Ok(run)
         };
         let runs = study.data.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
+        let mut study = study;
+        if study.has_default_heads && measures_of(&study, &runs)? == Measures::Class {
+            study.heads.names = vec!["binary".to_owned()];
+        }
+        study.has_default_heads = false;
         Self::from_runs(study, runs, Folders::Content)
     }
 
@@ -107,6 +115,7 @@ impl Plan {
 
     fn from_runs(study: StudyFile, runs: Vec<RunFile>, folders: Folders) -> Result<Self, CliError> {
         let folder = StudyFolder::new(&study.output);
+        let measures = measures_of(&study, &runs)?;
         let data = runs
             .into_iter()
             .enumerate()
@@ -118,6 +127,7 @@ impl Plan {
             fairtte: env!("CARGO_PKG_VERSION").to_owned(),
             study,
             data,
+            measures,
             folders,
             weights,
             trials: Vec::new(),
@@ -155,6 +165,11 @@ impl Plan {
         &self.record.study
     }
 
+    /// What is predicted, and the metrics by which models are compared.
+    pub(crate) fn measures(&self) -> Measures {
+        self.record.measures
+    }
+
     pub(crate) fn folder(&self) -> &StudyFolder {
         &self.folder
     }
@@ -174,9 +189,9 @@ impl Plan {
         self.ids().iter().enumerate().filter(move |(_, id)| seen.insert(*id))
     }
 
-    /// Number of cells times trials times folds.
+    /// Number of cells times trials times folds times repeats.
     pub(crate) fn n(&self) -> usize {
-        self.cells.len() * self.study().trials * self.study().folds
+        self.cells.len() * self.study().trials * self.study().trainings_per_trial()
     }
 
     /// Whether the manifest has a place.
@@ -194,7 +209,7 @@ impl Plan {
     /// The cell and the trial, both counted from 0, of a place in the manifest: the first trial of every cell comes first, so
     /// that an unfinished study has whole trials.
     pub(crate) fn place(&self, index: usize) -> (usize, usize) {
-        (index % self.cells.len(), index / self.cells.len() / self.study().folds)
+        (index % self.cells.len(), index / self.cells.len() / self.study().trainings_per_trial())
     }
 
     /// The fold of a place in the manifest, counted from 0.
@@ -202,16 +217,26 @@ impl Plan {
         index / self.cells.len() % self.study().folds
     }
 
-    /// The places of all folds of the trial at `place`.
+    /// Which of the training seeds of its trial a place has, counted from 0.
+    pub(crate) fn repeat(&self, index: usize) -> usize {
+        index / self.cells.len() % self.study().trainings_per_trial() / self.study().folds
+    }
+
+    /// Whether a place is the first of its trial: that of the first fold with the first seed.
+    pub(crate) fn is_first(&self, index: usize) -> bool {
+        self.fold(index) == 0 && self.repeat(index) == 0
+    }
+
+    /// The places of all folds of the trial at `place`, with every seed: the folds of the first seed come first.
     pub(crate) fn folds_of(&self, place: usize) -> impl Iterator<Item = usize> + use<> {
         let (cell, trial) = self.place(place);
         self.places_of(cell, trial)
     }
 
-    /// The places of all folds of a trial of a cell, both counted from 0.
+    /// The places of all folds of a trial of a cell, both counted from 0, with every seed.
     pub(crate) fn places_of(&self, cell: usize, trial: usize) -> impl Iterator<Item = usize> + use<> {
-        let (cells, folds) = (self.cells.len(), self.study().folds);
-        (0..folds).map(move |fold| (trial * folds + fold) * cells + cell)
+        let (cells, n) = (self.cells.len(), self.study().trainings_per_trial());
+        (0..n).map(move |training| (trial * n + training) * cells + cell)
     }
 
     /// The axes of a cell, for people.
@@ -252,14 +277,14 @@ impl Plan {
             merged.add_table(fold_table(study.folds, self.fold(index), &data.run), "folds");
         }
         let mut draws = Vec::new();
-        for (key, range) in &study.search {
+        for (key, range) in study.ranges(&cell.strategy) {
             if merged.has_in_use(key) {
                 let value = range.draw(study.seed, key, trial);
                 merged.add_table(nested(key, value.clone()), "[search]");
                 draws.push((key.clone(), value));
             }
         }
-        let of_study = || u64::from(search::training_seed(study.seed, trial));
+        let of_study = || u64::from(search::training_seed(study.seed, trial, self.repeat(index)));
         let seed = study.seeds.get(trial).copied().unwrap_or_else(of_study);
         let value = Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
         merged.add_table(nested("training-seed", value), "the study");
@@ -280,17 +305,20 @@ impl Plan {
             Folders::Words => self.words(cell, seed, index, serves_all),
         };
         let replicates = run.evaluation.replicates;
-        let title = format!("{}: {}", study.name, self.title(cell, trial, self.fold(index)));
+        let title = format!("{}: {}", study.name, self.title(cell, index));
         self.settle(&mut run, &title);
         self.folder.trial(&id).path().clone_into(&mut run.output);
         Ok(Planned { id, run, replicates, draws })
     }
 
     /// The title of a trial: its axes.
-    fn title(&self, cell: &Cell, trial: usize, fold: usize) -> String {
+    fn title(&self, cell: &Cell, index: usize) -> String {
         let words = self.axes_in_words(cell, &AXES[1..]);
-        let fold = if self.study().folds > 1 { format!(", fold {}", fold + 1) } else { String::new() };
-        format!("{words}, trial {}{fold}", trial + 1)
+        let trial = self.place(index).1;
+        let fold = if self.study().folds > 1 { format!(", fold {}", self.fold(index) + 1) } else { String::new() };
+        let seed =
+            if self.study().repeats > 1 { format!(", repeat {}", self.repeat(index) + 1) } else { String::new() };
+        format!("{words}, trial {}{fold}{seed}", trial + 1)
     }
 
     fn axes_in_words(&self, cell: &Cell, axes: &[&str]) -> String {
@@ -385,16 +413,44 @@ impl Plan {
         if self.study().folds > 1 {
             columns.push(("fold".to_owned(), whole(&|i| self.fold(i) + 1)));
         }
+        if self.study().repeats > 1 {
+            columns.push(("repeat".to_owned(), whole(&|i| self.repeat(i) + 1)));
+        }
         for axis in AXES {
             columns.push((axis.to_owned(), text(&|i| cell(i).word(axis, self.study()).unwrap_or_default())));
         }
-        for key in self.study().search.keys() {
+        for key in self.study().searched() {
             let drawn =
                 |i: usize| planned[i].draws.iter().find(|(name, _)| name == key).map(|(_, value)| value.to_string());
             columns.push((key.clone(), ColumnValues::Text((0..planned.len()).map(drawn).collect())));
         }
         columns
     }
+}
+
+/// What all data sets of a study predict.
+///
+/// # Errors
+/// [`CliError::Config`] if they predict classes and times, or the study asks for what classes do not have.
+fn measures_of(study: &StudyFile, runs: &[RunFile]) -> Result<Measures, CliError> {
+    let of = |run: &RunFile| Measures::of_class(run.is_of_class());
+    let first = runs.first().map(of).unwrap_or_default();
+    if let Some(place) = runs.iter().position(|run| of(run) != first) {
+        let (one, other) = (&study.data[0].name, &study.data[place].name);
+        let message = format!("{one} and {other} are of two tasks, expected one: their metrics differ");
+        return Err(CliError::setting("data", message, Some("a study of each")));
+    }
+    if first == Measures::Class {
+        let of_curves = [
+            ("bias", study.bias.is_some()),
+            ("shifts", !study.shifts.is_empty()),
+            ("estimators", !study.estimators.is_empty()),
+        ];
+        if let Some((key, _)) = of_curves.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(CliError::setting(key, "it is of survival curves, expected no class".to_owned(), None));
+        }
+    }
+    Ok(first)
 }
 
 /// `[split]` of a fold. With more than five folds the validation parts of the default fractions would overlap, and the choice

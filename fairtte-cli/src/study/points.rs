@@ -6,9 +6,13 @@ mod folds;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fairtte_metrics::Direction;
+use fairtte_metrics::fairness::Comparison;
+
 use super::halving::Ladder;
+use super::measures::{Measures, N_MEASURES};
 use super::plan::Plan;
-use super::scores::{KeptScores, METRICS, MetricScores, Scores};
+use super::scores::{KeptScores, MetricScores, Scores};
 use crate::CliError;
 use crate::run_folder::read_json;
 
@@ -24,13 +28,21 @@ pub(crate) struct Values {
     pub(crate) standard_error: Option<f64>,
 }
 
-/// A kept epoch: validation and test part of every metric of [`METRICS`]. With folds the means of the epochs that one rule kept
+impl Values {
+    /// That of the group with the worst value; undefined if a group has none.
+    pub(crate) fn worst(&self, direction: Direction) -> Option<f64> {
+        let groups: Vec<f64> = self.groups.iter().copied().collect::<Option<_>>()?;
+        Comparison::Worst.of(&groups, 0.0, direction)
+    }
+}
+
+/// A kept epoch: validation and test part of every metric of [`Measures`]. With folds the means of the epochs that one rule kept
 /// in every fold, and the epoch of the first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) epoch: usize,
-    pub(crate) validation: [Values; 3],
-    pub(crate) test: [Values; 3],
+    pub(crate) validation: [Values; N_MEASURES],
+    pub(crate) test: [Values; N_MEASURES],
 }
 
 /// A finished trial at its place in the manifest.
@@ -41,6 +53,7 @@ pub(crate) struct TrialPoints {
     pub(crate) cell: usize,
     /// Counted from 0.
     pub(crate) trial: usize,
+    pub(crate) measures: Measures,
     pub(crate) points: Vec<Point>,
 }
 
@@ -64,6 +77,7 @@ pub(crate) struct Level {
 /// All finished trials of a study.
 #[derive(Debug)]
 pub(crate) struct Points {
+    pub(crate) measures: Measures,
     /// Those that a rule may choose.
     pub(crate) trials: Vec<TrialPoints>,
     /// Those that successive halving had stopped and that were trained to the end as an audit.
@@ -80,8 +94,9 @@ impl Points {
     /// [`CliError::RunFolder`] if scores cannot be read, or two trials of a setting have other groups.
     pub(crate) fn read(plan: &Plan) -> Result<Self, CliError> {
         let ladder = Ladder::read(plan)?;
-        let mut points = Self { trials: Vec::new(), audited: Vec::new(), levels: BTreeMap::new(), ladder };
-        for place in (0..plan.ids().len()).filter(|place| plan.fold(*place) == 0) {
+        let measures = plan.measures();
+        let mut points = Self { measures, trials: Vec::new(), audited: Vec::new(), levels: BTreeMap::new(), ladder };
+        for place in (0..plan.ids().len()).filter(|place| plan.is_first(*place)) {
             let paths: Vec<PathBuf> =
                 plan.folds_of(place).map(|place| plan.folder().trial(&plan.ids()[place]).scores()).collect();
             if !paths.iter().all(|path| path.exists()) {
@@ -91,8 +106,8 @@ impl Points {
             let (cell, trial) = plan.place(place);
             let of = &plan.cells()[cell];
             let setting = Setting { data: of.data, attribute: of.attribute.clone() };
-            let levels = all_levels(&scores, &of.attribute)
-                .ok_or_else(|| other_groups(&paths[0], &of.attribute, "other folds of this trial"))?;
+            let levels = all_levels(&scores, plan.study().folds, &of.attribute)
+                .ok_or_else(|| other_groups(&paths[0], &of.attribute, "other trainings of this trial"))?;
             let known = points.levels.entry(setting).or_insert_with(|| levels.clone());
             if *known != levels {
                 // A split per attribute is a split per setting, so trials of a setting share groups and parts.
@@ -101,11 +116,11 @@ impl Points {
             let points_of = match &scores[..] {
                 [one] => {
                     let kept = one.kept.iter().filter(|kept| serves(&kept.rules, &of.attribute));
-                    kept.map(|kept| point(kept, &of.attribute)).collect()
+                    kept.map(|kept| point(measures, kept, &of.attribute)).collect()
                 }
-                folds => folds::points(folds, &of.attribute),
+                folds => folds::points(measures, folds, &of.attribute),
             };
-            let found = TrialPoints { place, cell, trial, points: points_of };
+            let found = TrialPoints { place, cell, trial, measures, points: points_of };
             match &points.ladder {
                 Some(ladder) if ladder.is_audited(cell, trial) => points.audited.push(found),
                 // It was finished for another cell.
@@ -122,25 +137,28 @@ fn other_groups(path: &Path, attribute: &str, than: &str) -> CliError {
     CliError::RunFolder { path: path.to_owned(), problem }
 }
 
-fn point(kept: &KeptScores, attribute: &str) -> Point {
+fn point(measures: Measures, kept: &KeptScores, attribute: &str) -> Point {
     let part = |name: &str| {
         let part = kept.parts.iter().find(|part| part.part == name);
         let of = |metric: &str| {
             let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
             found.map(|found| values(found, attribute)).unwrap_or_default()
         };
-        METRICS.map(of)
+        measures.names().map(of)
     };
     Point { epoch: kept.epoch, validation: part("validation"), test: part("test") }
 }
 
-/// The groups of all folds together; `None` if they differ.
-fn all_levels(folds: &[Scores], attribute: &str) -> Option<Vec<Level>> {
-    let mut all = levels(&folds[0], attribute);
-    for fold in &folds[1..] {
-        let more = levels(fold, attribute);
+/// The groups of all folds together, each counted once and not with every seed; `None` if they differ.
+fn all_levels(trainings: &[Scores], n_folds: usize, attribute: &str) -> Option<Vec<Level>> {
+    let mut all = levels(&trainings[0], attribute);
+    for (place, training) in trainings.iter().enumerate().skip(1) {
+        let more = levels(training, attribute);
         if more.iter().map(|level| &level.name).ne(all.iter().map(|level| &level.name)) {
             return None;
+        }
+        if place >= n_folds {
+            continue;
         }
         for (level, more) in all.iter_mut().zip(more) {
             level.n_validation += more.n_validation;

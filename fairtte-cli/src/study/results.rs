@@ -136,11 +136,14 @@ impl Rows {
         if plan.study().folds > 1 {
             columns.push(("fold".to_owned(), whole_of(&|place| plan.fold(place) + 1)));
         }
+        if plan.study().repeats > 1 {
+            columns.push(("repeat".to_owned(), whole_of(&|place| plan.repeat(place) + 1)));
+        }
         for axis in AXES {
             let word = |place: usize| plan.cells()[plan.place(place).0].word(axis, plan.study());
             columns.push((axis.to_owned(), of_rows(&word)));
         }
-        for key in plan.study().search.keys() {
+        for key in plan.study().searched() {
             let drawn =
                 |place: usize| planned[place].draws.iter().find(|(name, _)| name == key).map(|(_, v)| v.to_string());
             columns.push((key.clone(), of_rows(&drawn)));

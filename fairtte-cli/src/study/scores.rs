@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairtte_data::{Part, Split, read_cohort};
-use fairtte_metrics::EvaluationSettings;
+use fairtte_data::cohort::Classes;
+use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
+use fairtte_metrics::{EvaluationSettings, Groups};
 use serde::{Deserialize, Serialize};
 
+use super::measures::Measures;
 use crate::CliError;
 use crate::run_folder::OpenRun;
 use crate::scored::{Scored, chosen_metrics, read_curves};
-
-/// The metrics by which models are chosen and compared; of one of several causes those of the cause, under the same names.
-pub(crate) const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
+use crate::selection::OfClass;
 
 /// The scores of a trial, `scores.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,15 +114,8 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
     let kept = folder.kept()?;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
-    // Gaps of small groups count too: among trials they are compared on the same samples, and their events are recorded.
-    let settings = EvaluationSettings {
-        metrics: match cohort.cause {
-            Some(cause) => chosen_metrics(Some(cause)),
-            None => METRICS.map(str::to_owned).to_vec(),
-        },
-        min_events: 0,
-        ..file.evaluation.values_only()
-    };
+    let saved = Saved { classes: file.classes(&cohort)?, cohort, groups, split };
+    let settings = saved.settings(&file.evaluation.values_only());
     let files = folder.files_of(&kept);
     let mut epochs: BTreeMap<usize, (String, Vec<String>)> = BTreeMap::new();
     let weights = kept.weights.clone().unwrap_or_else(|| format!("epoch {}", kept.epoch));
@@ -136,14 +129,10 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
     }
     let mut found = Vec::new();
     for (epoch, (weights, rules)) in epochs {
-        let predictions = read_curves(&files[&epoch], &cohort)?;
-        let part = |part: Part| -> Result<PartScores, CliError> {
-            let scored = Scored::new(predictions.clone(), &cohort, &groups, Some(&split), part)?;
-            let report = scored.evaluate(&settings)?;
-            let metrics = report.metrics.iter().zip(METRICS).map(|(metric, name)| of_metric(name, metric)).collect();
-            Ok(PartScores { part: part.name().to_owned(), n: report.n, n_events: report.n_events, metrics })
+        let parts = match &saved.classes {
+            None => saved.of_curves(&files[&epoch], &settings)?,
+            Some(classes) => saved.of_class(classes, &files[&epoch], &settings)?,
         };
-        let parts = vec![part(Part::Validation)?, part(Part::Test)?];
         found.push(KeptScores { epoch, weights, rules, parts });
     }
     Ok(Scores {
@@ -153,6 +142,62 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
         warnings: folder.warnings()?.into_iter().map(|warning| warning.name).collect(),
         kept: found,
     })
+}
+
+/// The samples of a run.
+struct Saved {
+    cohort: Cohort,
+    groups: Vec<Groups>,
+    split: Split,
+    /// Where a class is predicted.
+    classes: Option<Classes>,
+}
+
+/// The parts that are scored.
+const PARTS: [Part; 2] = [Part::Validation, Part::Test];
+
+impl Saved {
+    /// Gaps of small groups count too: among trials they are compared on the same samples, and their events are recorded.
+    fn settings(&self, of_run: &EvaluationSettings) -> EvaluationSettings {
+        let metrics = match self.cohort.cause {
+            Some(cause) => chosen_metrics(Some(cause)),
+            // A class has all of its own.
+            None if self.classes.is_some() => of_run.metrics.clone(),
+            None => Measures::Curves.names().map(str::to_owned).to_vec(),
+        };
+        EvaluationSettings { metrics, min_events: 0, ..of_run.clone() }
+    }
+
+    /// Of one of several causes the metrics of the cause have the names of the others.
+    fn of_curves(&self, file: &Path, settings: &EvaluationSettings) -> Result<Vec<PartScores>, CliError> {
+        let predictions = read_curves(file, &self.cohort)?;
+        let part = |part: Part| -> Result<PartScores, CliError> {
+            let scored = Scored::new(predictions.clone(), &self.cohort, &self.groups, Some(&self.split), part)?;
+            let report = scored.evaluate(settings)?;
+            let names = Measures::Curves.names();
+            let metrics = report.metrics.iter().zip(names).map(|(metric, name)| of_metric(name, metric)).collect();
+            Ok(PartScores { part: part.name().to_owned(), n: report.n, n_events: report.n_events, metrics })
+        };
+        PARTS.into_iter().map(part).collect()
+    }
+
+    /// All metrics of a class; decisions are at the threshold with the highest F1 in the validation part.
+    fn of_class(
+        &self,
+        classes: &Classes,
+        file: &Path,
+        settings: &EvaluationSettings,
+    ) -> Result<Vec<PartScores>, CliError> {
+        let splits = std::slice::from_ref(&self.split);
+        let read = |part| OfClass::read((&self.cohort, &self.groups, classes), splits, &[file.to_owned()], part);
+        let class = read(Part::Validation)?.settings()?;
+        let part = |part: Part| -> Result<PartScores, CliError> {
+            let report = read(part)?.report(&class, settings)?;
+            let metrics = report.metrics.iter().map(|metric| of_metric(&metric.name, metric)).collect();
+            Ok(PartScores { part: part.name().to_owned(), n: report.n, n_events: report.n_positive, metrics })
+        };
+        PARTS.into_iter().map(part).collect()
+    }
 }
 
 fn of_metric(name: &str, report: &MetricReport) -> MetricScores {

@@ -67,9 +67,13 @@ impl Range {
     }
 }
 
-/// The training seed of a trial: below 2^32, so that it is exact in every table that holds numbers as 64-bit floats.
-pub(crate) fn training_seed(seed: u64, trial: usize) -> u32 {
-    stream(seed, "study/training-seed", &[trial as u64]).random()
+/// The training seed of a repeat of a trial, both counted from 0: below 2^32, so that it is exact in every table that holds numbers as 64-bit floats.
+pub(crate) fn training_seed(seed: u64, trial: usize, repeat: usize) -> u32 {
+    match repeat {
+        // As without repeats.
+        0 => stream(seed, "study/training-seed", &[trial as u64]).random(),
+        _ => stream(seed, "study/training-seed/repeat", &[trial as u64, repeat as u64]).random(),
+    }
 }
 
 #[cfg(test)]
@@ -110,8 +114,10 @@ mod tests {
         for (seed, key, trial) in other {
             assert_ne!(range.draw(1, "optimiser.learning-rate", 3), range.draw(seed, key, trial));
         }
-        assert_ne!(training_seed(1, 0), training_seed(1, 1));
-        assert_ne!(training_seed(1, 0), training_seed(2, 0));
+        let seeds = [(1, 0, 0), (1, 1, 0), (2, 0, 0), (1, 0, 1), (1, 1, 1), (1, 0, 2)];
+        let drawn: std::collections::BTreeSet<u32> =
+            seeds.into_iter().map(|(seed, trial, repeat)| training_seed(seed, trial, repeat)).collect();
+        assert_eq!(drawn.len(), seeds.len());
     }
 
     #[test]

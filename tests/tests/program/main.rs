@@ -31,6 +31,7 @@ mod training {
 
 /// What is done with a trained model: weights, predictions for other data, external validation, explanations, export.
 mod model {
+    mod classes;
     mod explain;
     mod export;
     mod external;
@@ -64,6 +65,7 @@ mod comparison {
 
 /// Many runs: studies, halving, clusters, experiments.
 mod study {
+    mod classes;
     mod experiment;
     mod halving;
     mod slurm;

@@ -3,10 +3,12 @@
 //! One table has probabilities, classes (or times and events, with `--horizon`) and attributes. What has no meaning for a class is
 //! refused (`settings.rs`); files are read and refused as those of curves are (`read.rs`).
 
+mod of_predicted;
 mod of_run;
 mod publish;
 mod read;
 mod settings;
+mod trained;
 
 use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::classification::ClassPredictions;
@@ -15,6 +17,7 @@ use fairtte_metrics::evaluation::{
     evaluate_class_models, evaluate_classes,
 };
 
+pub(super) use self::of_predicted::run_of_predicted;
 pub(super) use self::of_run::{evaluate_run, run_of_arguments};
 use self::publish::Source;
 use self::read::Tables;

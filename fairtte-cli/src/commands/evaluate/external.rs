@@ -71,7 +71,8 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
     };
     let (usual, shown) = (run.predictions(), run.path().display());
     let Some(by) = predicted.record.runs.iter().find(|by| same(&by.path)) else {
-        let note = format!("{shown} is not the run that predicted the external data, which is {}.", predicted.by());
+        let note =
+            format!("{shown} is not the run that predicted the external data, which is {}.", predicted.record.by());
         predicted.notes.push(note);
         return Ok(usual);
     };
@@ -204,7 +205,7 @@ pub(super) fn run(
         version: 1,
         run: internal.open.folder.path(),
         data: predicted.folder.path(),
-        predicted_by: predicted.by(),
+        predicted_by: predicted.record.by(),
         time_unit: &predicted.cohort.time_unit,
         verdict: &external_verdict(&page),
         internal_censoring: internal.censoring()?.about(),

@@ -18,11 +18,12 @@ use serde::Deserialize;
 use super::outside::{Call, about_censoring, fact_of_cause, grid_fact, note_on_causes};
 use super::own_table::notes_on_groups;
 use super::publish::{About, CensoringSample, Input, Target, show, write};
-use super::{Outputs, baseline, dry_run, external, facts_of_labels, flow_rows, settings, with_intersections};
+use super::{Outputs, baseline, classes, dry_run, external, facts_of_labels, flow_rows, settings, with_intersections};
 use crate::CliError;
 use crate::args::{CensoringOf, Evaluate};
 use crate::plural::counted;
 use crate::report::{FlowRow, Page};
+use crate::run_file::TaskConfig;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::{Scored, read_curves};
 use crate::sensitivity::Sensitivity;
@@ -39,14 +40,17 @@ pub(super) struct PredictionRecord {
     pub(super) runs: Vec<PredictedBy>,
     /// The run file of the other data.
     #[serde(default)]
-    data: Option<String>,
+    pub(super) data: Option<String>,
     n_predicted: usize,
     /// How the curves of several runs became one.
     #[serde(default)]
     pub(super) prediction: String,
     /// Remarks of `fairtte predict`.
     #[serde(default)]
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
+    /// How the class is made whose probability was predicted; absent of curves.
+    #[serde(default)]
+    pub(super) task: Option<TaskConfig>,
 }
 
 /// A run behind the curves.
@@ -138,7 +142,11 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
     if arguments.external.internal.is_some() {
         refuse_what_is_not_compared(arguments)?;
     }
-    let mut predicted = Predicted::read(path)?;
+    let record = PredictionRecord::read(&RunFolder::new(path))?;
+    if record.task.is_some() {
+        return classes::run_of_predicted(arguments, path, &record, outputs);
+    }
+    let mut predicted = Predicted::read(path, record)?;
     if arguments.external.internal.is_some() && predicted.cohort.cause.is_some() {
         let message =
             "two cohorts are compared by events of one kind, expected no --internal for one of several causes";
@@ -230,7 +238,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     let title = format!("Predictions for {}", predicted.cohort.name);
     let page = Page {
         title: &title,
-        subtitle: &format!("external data: all samples with outcomes, predicted by {}", predicted.by()),
+        subtitle: &format!("external data: all samples with outcomes, predicted by {}", predicted.record.by()),
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
@@ -258,12 +266,15 @@ impl CensoringSource {
     }
 }
 
-impl Predicted {
-    fn read(path: &Path) -> Result<Self, CliError> {
-        let folder = RunFolder::new(path);
+impl PredictionRecord {
+    /// The record of a prediction whose samples have outcomes.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if it is of another version or names no run, or there are no outcomes.
+    fn read(folder: &RunFolder) -> Result<Self, CliError> {
         let file = folder.prediction_record();
         let refused = |path: PathBuf, problem: String| Err(CliError::RunFolder { path, problem });
-        let record: PredictionRecord = read_json(&file)?;
+        let record: Self = read_json(&file)?;
         if record.version != VERSION {
             return refused(file, format!("version is {}, expected {VERSION}", record.version));
         }
@@ -273,8 +284,25 @@ impl Predicted {
         if !folder.cohort().exists() {
             let problem = "there are no outcomes (no cohort.parquet): the other data have no labels, so that there is \
                            nothing to evaluate";
-            return refused(path.to_owned(), problem.to_owned());
+            return refused(folder.path().to_owned(), problem.to_owned());
         }
+        Ok(record)
+    }
+
+    /// The runs behind the predictions.
+    pub(super) fn by(&self) -> String {
+        let first = &self.runs[0];
+        let weights = first.weights.as_ref().map_or_else(String::new, |weights| format!(" ({weights})"));
+        match self.runs.len() {
+            1 => format!("{}{weights}", first.path.display()),
+            n => format!("{} and {} ({})", first.path.display(), counted(n - 1, "other run"), self.prediction),
+        }
+    }
+}
+
+impl Predicted {
+    fn read(path: &Path, record: PredictionRecord) -> Result<Self, CliError> {
+        let folder = RunFolder::new(path);
         let (cohort, groups) = read_cohort(&folder.cohort())?;
         for run in &record.runs {
             let unit = run.time_unit.as_deref().unwrap_or(&cohort.time_unit);
@@ -373,20 +401,10 @@ impl Predicted {
         }
     }
 
-    /// The runs behind the curves.
-    pub(super) fn by(&self) -> String {
-        let first = &self.record.runs[0];
-        let weights = first.weights.as_ref().map_or_else(String::new, |weights| format!(" ({weights})"));
-        match self.record.runs.len() {
-            1 => format!("{}{weights}", first.path.display()),
-            n => format!("{} and {} ({})", first.path.display(), counted(n - 1, "other run"), self.record.prediction),
-        }
-    }
-
     pub(super) fn facts(&self) -> Vec<(String, String)> {
         let mut facts = vec![("external data".to_owned(), self.folder.path().display().to_string())];
         facts.extend(self.record.data.iter().map(|data| ("run file of the data".to_owned(), data.clone())));
-        facts.push(("predicted by".to_owned(), self.by()));
+        facts.push(("predicted by".to_owned(), self.record.by()));
         facts.push(grid_fact(&self.predictions.grid));
         facts.push(("fairtte".to_owned(), env!("CARGO_PKG_VERSION").to_owned()));
         facts

@@ -5,11 +5,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::predictions::{PredictionTable, write_incidence, write_predictions};
+use fairtte_data::predictions::{
+    CurveRepairs, PredictionTable, ProbabilityTable, read_probabilities, write_incidence, write_predictions,
+    write_probabilities,
+};
 use fairtte_data::{Cohort, FittedAttributes, Part, Sample, Split, read_cohort};
+use ndarray::Array2;
 
 use super::publish::{Kind, Predicted, RunEntry, check_horizons};
-use super::{PREDICTIONS, planned, show};
+use super::{PREDICTIONS, planned, probability_of, refuse_horizons, show};
 use crate::CliError;
 use crate::args::Predict;
 use crate::pooled::{self, FoldRows, common_times};
@@ -31,11 +35,12 @@ struct Fold {
 impl Fold {
     fn read(path: &Path) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
-        run.require_curves("predict")?;
         let rules = folder.model_record()?.attributes;
         let (cohort, _) = read_cohort(&folder.cohort())?;
         let rows = Split::read_csv(&folder.split(), &cohort)?.rows(Part::Test).to_vec();
-        let predictions = read_curves(&folder.predictions(), &cohort)?;
+        let path = folder.predictions();
+        let predictions =
+            if run.is_of_class() { of_class(read_probabilities(&path)?) } else { read_curves(&path, &cohort)? };
         Ok(Self { run, cohort, rules, rows, predictions })
     }
 
@@ -44,13 +49,26 @@ impl Fold {
     }
 }
 
+/// Probabilities of a class as survival of its one interval, from 1 to 1 - p, of which `probability_of` makes them again, to the bit.
+fn of_class(table: ProbabilityTable) -> PredictionTable {
+    let ProbabilityTable { samples, probability } = table;
+    let survival =
+        Array2::from_shape_fn((samples.len(), 2), |(row, time)| if time == 0 { 1.0 } else { 1.0 - probability[row] });
+    PredictionTable { samples, grid: vec![0.0, 1.0], survival, repairs: CurveRepairs::default() }
+}
+
 pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     let started = Instant::now();
     let folds = arguments.runs.iter().map(|path| Fold::read(path)).collect::<Result<Vec<_>, _>>()?;
     require_same_cohort(arguments, &folds)?;
     let fold_of = fold_of_rows(arguments, &folds)?;
     let grid = common_times(folds.iter().map(|fold| fold.predictions.grid.as_slice()));
-    check_horizons(&arguments.horizon, &grid)?;
+    let of_class = folds[0].run.is_of_class();
+    if of_class {
+        refuse_horizons(arguments)?;
+    } else {
+        check_horizons(&arguments.horizon, &grid)?;
+    }
     if arguments.dry_run {
         return planned(arguments, &format!("pool {} samples of {} folds", fold_of.len(), folds.len()));
     }
@@ -69,12 +87,16 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
             "thresholds or levels of the attributes differ between the folds; the groups are those of {first}"
         ));
     }
-    notes.push("censoring curves and groups are those of the pooled samples; each curve is of the run that did not train on its sample".to_owned());
+    let what = if of_class { "probability" } else { "curve" };
+    notes.push(format!(
+        "censoring curves and groups are those of the pooled samples; each {what} is of the run that did not train on its sample"
+    ));
     for note in &notes {
         say(format!("note: {note}"));
     }
     let path = arguments.output.join(PREDICTIONS);
     match cohort.cause {
+        _ if of_class => write_probabilities(&path, &table.samples, &probability_of(&table.survival))?,
         Some(cause) => write_incidence(&path, &table.samples, &grid, (1.0 - table.survival).view(), cause)?,
         None => write_predictions(&path, &table.samples, &grid, table.survival.view())?,
     }
@@ -89,6 +111,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         time_unit: fold.cohort.time_unit.clone(),
     };
     let exclusions = Exclusions::new(kept.n());
+    let classes = folds[0].run.classes(&kept)?;
     let published = Predicted {
         kind: Kind::OutOfFold,
         runs: arguments.runs.iter().zip(&folds).map(entry).collect(),
@@ -102,6 +125,8 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         exclusions: &exclusions,
         groups: &fitted,
         cause: cohort.cause,
+        task: of_class.then_some(folds[0].run.task),
+        classes: classes.as_ref(),
         grid: &grid,
         reading: folds[0].run.evaluation.reading,
         horizons: &arguments.horizon,
@@ -128,7 +153,7 @@ fn require_same_cohort(arguments: &Predict, folds: &[Fold]) -> Result<(), CliErr
     let outcomes = |fold: &Fold| {
         let samples = fold.cohort.samples.iter();
         let of = |sample: &Sample| (sample.sample_id.clone(), sample.time.to_bits(), sample.event, sample.competing);
-        (fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
+        (fold.run.task, fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
     };
     let first = outcomes(&folds[0]);
     match folds.iter().position(|fold| outcomes(fold) != first || fold.cohort.time_unit != folds[0].cohort.time_unit) {

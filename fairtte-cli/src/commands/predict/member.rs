@@ -42,7 +42,6 @@ impl Member {
     /// [`CliError`] if the folder has no trained model, the epoch was not kept, or a file has changed.
     pub(crate) fn open(path: &Path, epoch: Option<&str>, device: Option<&str>) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
-        run.require_curves("what is made with a trained model (predict, features, explain)")?;
         let record = folder.model_record()?;
         let epoch = record.chosen_epoch(epoch)?;
         let device = device.unwrap_or(&run.device);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::CliError;
 use crate::args;
 use crate::progress::say;
-use crate::run_file::RunFile;
+use crate::run_file::{RunFile, TaskConfig};
 
 /// The samples to predict.
 pub(crate) struct OtherData {
@@ -52,6 +52,7 @@ impl OtherData {
         let (mut file, source) = run_file(other, run)?;
         file.cache = Some(other.cache.clone().unwrap_or_else(|| beside(output)));
         require_same_kind(run, &file)?;
+        file.task = task_of(&file, run)?;
         let mut notes = Vec::new();
         let has_outcomes = !outcomes.ignored && (other.table.is_none() || table_has_outcomes(&file.data)?);
         let adapter = file.data.adapter(file.seed, &file.cache());
@@ -75,7 +76,7 @@ impl OtherData {
         let (mut cohort, exclusions) = build_cohort(read, &columns)?;
         cohort.require_samples("after labelling", &exclusions)?;
         notes.extend(cohort.provenance.iter().flat_map(|provenance| provenance.notes.iter().cloned()));
-        if has_outcomes {
+        if has_outcomes && cohort.label().is_none() {
             notes.extend(in_unit_of_run(&mut cohort, time_unit, outcomes.time_factor, other.table.is_some())?);
         } else {
             time_unit.clone_into(&mut cohort.time_unit);
@@ -110,6 +111,29 @@ pub(crate) fn notes_on_groups(groups: &FittedAttributes) -> Vec<String> {
         }
     }
     notes
+}
+
+/// How a class is made in the other data: as their run file says, otherwise as for the run.
+///
+/// # Errors
+/// [`CliError::Config`] if the other run file is about another class, or the run predicts none.
+fn task_of(file: &RunFile, run: &RunFile) -> Result<TaskConfig, CliError> {
+    let refused = |key: &str, message: String| Err(CliError::setting(key, message, None));
+    if !file.is_of_class() {
+        return Ok(run.task);
+    }
+    if !run.is_of_class() {
+        return refused("task", format!("the data have a class, the run \"{}\" predicts survival curves", run.name));
+    }
+    let horizon = |file: &RunFile| file.task.binary.map(|binary| binary.horizon);
+    match (horizon(file), horizon(run)) {
+        (Some(own), Some(of_run)) if own.to_bits() != of_run.to_bits() => {
+            let message =
+                format!("the class of the data is at {own}, the run \"{}\" predicts that at {of_run}", run.name);
+            refused("task.binary.horizon", message)
+        }
+        _ => Ok(file.task),
+    }
 }
 
 /// Which number of an event is what in the other data: what their run file says, otherwise as for the run.
@@ -178,14 +202,17 @@ fn data_of_table(other: &args::Other, path: &Path, run: &RunFile) -> Result<Data
     })
 }
 
-/// Whether the table of `data` has outcomes: both columns, or none.
+/// Whether the table of `data` has outcomes: both columns, or none; of a class its column.
 fn table_has_outcomes(data: &DataConfig) -> Result<bool, CliError> {
-    let (path, time, event) = match data {
-        DataConfig::Generic(config) => (&config.table, &config.time, &config.event),
-        DataConfig::Tabular(config) => (&config.table, &config.time, &config.event),
+    let (path, time, event, label) = match data {
+        DataConfig::Generic(config) => (&config.table, &config.time, &config.event, &config.label),
+        DataConfig::Tabular(config) => (&config.table, &config.time, &config.event, &config.label),
         _ => return Ok(true),
     };
     let table = Table::read(path)?;
+    if let Some(label) = label {
+        return Ok(table.has(label));
+    }
     match (table.has(time), table.has(event)) {
         (true, true) => Ok(true),
         (false, false) => Ok(false),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use fairtte_data::cohort::{CohortSummary, Exclusions, RenamedLevel};
+use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, RenamedLevel};
 use fairtte_data::predictions::{Rising, read_incidence, read_predictions};
 use fairtte_data::table::{ColumnValues, write_csv};
 use fairtte_data::{Cohort, FittedAttributes, write_cohort};
@@ -14,6 +14,7 @@ use super::PREDICTIONS;
 use super::member::Member;
 use crate::CliError;
 use crate::plural::counted;
+use crate::run_file::TaskConfig;
 use crate::run_folder::{RunFolder, write_json};
 
 const VERSION: u32 = 1;
@@ -92,6 +93,10 @@ pub(super) struct Predicted<'a> {
     pub(super) groups: &'a FittedAttributes,
     /// The cause whose incidence the curves are; `None` of survival.
     pub(super) cause: Option<u32>,
+    /// How the class is made whose probability was predicted; `None` of curves.
+    pub(super) task: Option<TaskConfig>,
+    /// The class of every sample, if they have outcomes.
+    pub(super) classes: Option<&'a Classes>,
     pub(super) grid: &'a [f64],
     pub(super) reading: Reading,
     pub(super) horizons: &'a [f64],
@@ -120,13 +125,24 @@ pub(super) struct Published {
     /// The cause whose cumulative incidence the curves are; absent of survival.
     #[serde(skip_serializing_if = "Option::is_none")]
     incidence_of_cause: Option<u32>,
+    /// How the class is made whose probability was predicted; absent of curves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TaskConfig>,
+    /// Positive samples, and samples that are censored by the horizon of the class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n_positive: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n_without_class: Option<usize>,
     time_unit: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     time_factor: Option<f64>,
     levels: Vec<RenamedLevel>,
     n_training_images: usize,
-    n_times: usize,
-    last_time: f64,
+    /// Absent of a class, which has no times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n_times: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_time: Option<f64>,
     horizons: Vec<f64>,
     notes: Vec<String>,
 }
@@ -213,12 +229,15 @@ impl Predicted<'_> {
             n_labelled: if self.has_outcomes { cohort.n() } else { 0 },
             n_events: cohort.n_events(),
             incidence_of_cause: self.cause,
+            n_positive: self.classes.map(|of| of.positive.iter().filter(|class| **class == Some(true)).count()),
+            n_without_class: self.classes.map(|of| of.left_out().len()),
             time_unit: cohort.time_unit.clone(),
             time_factor: self.time_factor,
             levels: self.levels.to_vec(),
             n_training_images: self.n_training_images,
-            n_times: self.grid.len(),
-            last_time: self.grid.last().copied().unwrap_or_default(),
+            n_times: self.task.is_none().then_some(self.grid.len()),
+            last_time: self.grid.last().copied().filter(|_| self.task.is_none()),
+            task: self.task,
             horizons: self.horizons.to_vec(),
             notes: self.notes.to_vec(),
         }
@@ -235,15 +254,21 @@ impl Published {
             "{samples} of {} predicted ({kind}); rows read: {}, excluded: {}",
             self.name, self.n_read, self.n_excluded
         );
-        let _ = writeln!(text, "curves: {} times up to {} {}", self.n_times, self.last_time, self.time_unit);
+        if let Some((n_times, last)) = self.n_times.zip(self.last_time) {
+            let _ = writeln!(text, "curves: {n_times} times up to {last} {}", self.time_unit);
+        }
+        if let Some((n_positive, n_without)) = self.n_positive.zip(self.n_without_class) {
+            let _ = writeln!(text, "probabilities of a class: {n_positive} positive, {n_without} without a class");
+        }
         let output = output.display();
         let _ = writeln!(text, "written: {output}/{PREDICTIONS}");
         if !self.horizons.is_empty() {
             let _ = writeln!(text, "written: {output}/{RISK}");
         }
         let _ = if self.n_labelled == 0 {
-            write!(text, "there are no outcomes: the curves cannot be evaluated")
-        } else if self.prediction == Kind::OutOfFold {
+            let what = if self.task.is_some() { "probabilities" } else { "curves" };
+            write!(text, "there are no outcomes: the {what} cannot be evaluated")
+        } else if self.prediction == Kind::OutOfFold || self.task.is_some() {
             write!(text, "evaluate: fairtte evaluate {output}")
         } else {
             write!(text, "evaluate: fairtte evaluate {output} --internal {}", run.display())

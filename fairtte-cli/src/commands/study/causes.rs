@@ -45,8 +45,8 @@ pub(super) fn measure(plan: &Plan, study: &Study<'_>) -> Result<Causes, CliError
     if !block.bound {
         return Ok(causes);
     }
-    if plan.study().folds > 1 {
-        let reason = "with folds no two models share their test part and their training part";
+    if plan.study().trainings_per_trial() > 1 {
+        let reason = "with folds or repeats a trial is several models";
         causes.bounds = models.into_iter().map(|(setting, _)| (setting, Err(reason.to_owned()))).collect();
         return Ok(causes);
     }

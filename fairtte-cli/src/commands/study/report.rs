@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &StudyReport) -> Result<(), CliError> {
         print(format!("\n{}: {}", section.title, section.question));
         section.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
     }
-    for metric in analysis.gaps.iter().flat_map(|tests| &tests.metrics) {
+    for metric in analysis.gaps.iter().chain(&analysis.metrics).flat_map(|tests| &tests.metrics) {
         print(format!("\n{}", metric.question));
         metric.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
     }
@@ -83,7 +83,9 @@ pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(Stud
             write_text(&folder.join("figures").join(format!("{name}.svg")), &svg)?;
         }
     }
-    for (prefix, tests) in [("", &analysis.gaps), ("control-", &analysis.gaps_against_control)] {
+    for (prefix, tests) in
+        [("", &analysis.gaps), ("control-", &analysis.gaps_against_control), ("metric-", &analysis.metrics)]
+    {
         let Some(tests) = tests else { continue };
         for (name, svg) in figures(tests)? {
             write_text(&folder.join("figures").join(format!("{prefix}{name}.svg")), &svg)?;

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
+use fairtte_data::predictions::write_probabilities;
 use fairtte_data::{Part, write_predictions};
 
 use super::planned;
@@ -14,7 +15,7 @@ use crate::args::StudyRestore;
 use crate::commands::evaluate::{Outputs, Shown, evaluate_run};
 use crate::commands::predict::member::Member;
 use crate::commands::select::refuse_run_folder;
-use crate::commands::train::predicted_rows;
+use crate::commands::train::{predicted_rows, probability_of};
 use crate::commands::use_threads;
 use crate::prepare::{Care, Prepared, prepare};
 use crate::progress::say;
@@ -76,7 +77,11 @@ fn predict(open: &OpenRun, prepared: &Prepared) -> Result<(), CliError> {
     for (epoch, path) in folder.files_of(&kept) {
         let member = Member::open(folder.path(), Some(&epoch.to_string()), None)?;
         let survival = member.survival(&prepared.inputs, &loader, &rows)?;
-        write_predictions(&path, &samples, member.times(), survival.view())?;
+        if run.is_of_class() {
+            write_probabilities(&path, &samples, &probability_of(&survival))?;
+        } else {
+            write_predictions(&path, &samples, member.times(), survival.view())?;
+        }
     }
     Ok(())
 }

@@ -101,9 +101,7 @@ pub(super) fn predict_all(
         let (samples, times) = (prepared.cohort.sample_ids(&predicted_rows(prepared)), data.scoring.grid().times());
         let of = |place| of_cause(&survival, place, times.len());
         if data.outputs.head.predicts_class() {
-            let end = survival.ncols().saturating_sub(1);
-            let probability: Vec<f64> = survival.column(end).iter().map(|survival| 1.0 - survival).collect();
-            write_probabilities(path, &samples, &probability)?;
+            write_probabilities(path, &samples, &probability_of(&survival))?;
         } else {
             write_curves(path, &samples, times, of(0), prepared.cohort.cause)?;
         }
@@ -145,6 +143,12 @@ pub(super) fn predict_all(
     let epochs = trained.choices.iter().map(|(rule, choice)| (rule.name(), choice.epoch));
     model.finish(fitted, best, epochs)?;
     write_json(&folder.selection(), &record)
+}
+
+/// The probability of the class, 1 - survival at the end of its one interval, of every row of `survival`.
+pub(in crate::commands) fn probability_of(survival: &Array2<f64>) -> Vec<f64> {
+    let end = survival.ncols().saturating_sub(1);
+    survival.column(end).iter().map(|survival| 1.0 - survival).collect()
 }
 
 /// The curves of the validation part in the order of its rows.

@@ -6,7 +6,7 @@ use fairtte_metrics::statistics::spearman;
 
 use super::intervals::Model;
 use super::strategies::ChosenOf;
-use super::{Bound, LABELS, METRICS, Section, Study, columns, sheet, value};
+use super::{Bound, N_MEASURES, Section, Study, columns, sheet, value};
 use crate::CliError;
 use crate::plural::counted;
 use crate::report::bias::{Found, SourceSummary, SummaryLine};
@@ -70,8 +70,8 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Result<Opti
     let mut header = columns(&["setting", "source", "between", "value", "by chance", "above chance"]);
     header.push(("p-holm".to_owned(), "p (Holm)".to_owned()));
     let mut of_gap = columns(&["source"]);
-    for (metric, label) in METRICS.iter().zip(LABELS) {
-        of_gap.push(((*metric).to_owned(), format!("gap {label}")));
+    for (metric, label) in study.measures().names().into_iter().zip(study.labels()) {
+        of_gap.push((metric.to_owned(), format!("gap {label}")));
         of_gap.push((format!("{metric}-settings"), "settings".to_owned()));
     }
     let mut sheets = vec![sheet(
@@ -145,7 +145,7 @@ fn correlations(
     let (mut rows, mut most) = (Vec::new(), 0);
     for (key, name) in names {
         let mut row = vec![Cell::Text(name.to_owned())];
-        for metric in 0..METRICS.len() {
+        for metric in 0..N_MEASURES {
             let pair = |(setting, summary): &(&Setting, &SourceSummary)| {
                 let line = summary.lines.iter().find(|line| line.key == key)?;
                 Some((line.found.as_ref().ok()?.corrected, gap(setting, metric)?))

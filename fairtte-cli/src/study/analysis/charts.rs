@@ -1,12 +1,15 @@
 //! The figures of a study, each a function of the same scores as the tables.
 
-use super::{LABELS, METRICS};
+use fairtte_metrics::Direction;
+
+use super::{Measures, N_MEASURES};
 use crate::plural::counted;
 use crate::report::{Chart, Dot, Panels, PlanePanel, RowPanel};
 
 /// `C^td (higher is better)`.
-pub(super) fn metric_axis(metric: usize) -> String {
-    format!("{} ({} is better)", LABELS[metric], if METRICS[metric] == "ibs" { "lower" } else { "higher" })
+pub(super) fn metric_axis(measures: Measures, metric: usize) -> String {
+    let better = if measures.direction(metric) == Direction::LowerIsBetter { "lower" } else { "higher" };
+    format!("{} ({better} is better)", measures.labels()[metric])
 }
 
 /// `3 trials`, or `2 to 3 trials`.
@@ -31,13 +34,18 @@ pub(super) fn series(all: &mut Vec<String>, name: &str) -> usize {
 }
 
 /// Rows of a panel per metric: the figures of the three metrics grow together.
-#[derive(Default)]
 pub(super) struct RowCharts {
+    measures: Measures,
     series: Vec<String>,
-    panels: [Vec<RowPanel>; 3],
+    panels: [Vec<RowPanel>; N_MEASURES],
 }
 
 impl RowCharts {
+    /// Figures of these metrics, without a panel.
+    pub(super) fn of(measures: Measures) -> Self {
+        Self { measures, series: Vec::new(), panels: Default::default() }
+    }
+
     /// Begins a panel in all figures.
     pub(super) fn panel(&mut self, title: &str) {
         for panels in &mut self.panels {
@@ -68,11 +76,11 @@ impl RowCharts {
         zero: bool,
         texts: impl Fn(usize) -> (String, String, String),
     ) -> Vec<Chart> {
-        let Self { series, panels } = self;
+        let Self { measures, series, panels } = self;
         let chart = |(metric, panels): (usize, Vec<RowPanel>)| {
             let (title, axis, caption) = texts(metric);
             Chart {
-                name: stem(&[prefix, METRICS[metric]]),
+                name: stem(&[prefix, measures.names()[metric]]),
                 title,
                 caption,
                 series: series.clone(),
@@ -110,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_row_has_its_own_values_and_a_figure_without_any_is_left_out() {
-        let mut rows = RowCharts::default();
+        let mut rows = RowCharts::of(Measures::Curves);
         rows.panel("films sex");
         rows.row("pmf");
         rows.dot(0, "F", Some(0.6), None);
@@ -118,7 +126,8 @@ mod tests {
         rows.row("deephit");
         rows.dot(0, "M", Some(0.5), None);
         rows.dot(2, "F", None, None);
-        let charts = rows.charts("groups", false, |metric| (String::new(), metric_axis(metric), String::new()));
+        let charts = rows
+            .charts("groups", false, |metric| (String::new(), metric_axis(Measures::Curves, metric), String::new()));
         assert_eq!(charts.len(), 1, "AUC and IBS have no value");
         assert_eq!((charts[0].name.as_str(), charts[0].series.join(" ").as_str()), ("groups-c-td", "F M"));
         let Panels::Rows { panels, axis, .. } = &charts[0].panels else { panic!("rows") };

@@ -2,7 +2,7 @@
 
 use fairtte_data::cohort::CohortSummary;
 
-use super::{Section, Study};
+use super::{Measures, Section, Study};
 use crate::plural::counted;
 use crate::report::sheet::{Cell, Sheet};
 
@@ -57,12 +57,18 @@ pub(super) fn section(study: &Study<'_>, cohorts: &[Read]) -> Section {
         }
     }
     let caption = "Samples of every group before the split, thresholds over all samples.".to_owned();
+    let mut sheet = Sheet::new("cohorts".to_owned(), caption, &columns, rows);
+    if study.measures() == Measures::Class {
+        let of_class = "Of a class that was read from a column, events are positive samples, the censored ones negative samples, and \
+                        times mean nothing. The tables below count positive samples as events.";
+        sheet.notes.push(of_class.to_owned());
+    }
     Section {
         id: "cohorts",
         title: "Data".to_owned(),
         question: "What are the data?".to_owned(),
         verdict,
-        sheets: vec![Sheet::new("cohorts".to_owned(), caption, &columns, rows)],
+        sheets: vec![sheet],
         charts: Vec::new(),
     }
 }

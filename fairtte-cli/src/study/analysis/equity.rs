@@ -2,7 +2,7 @@
 
 use super::charts::RowCharts;
 use super::strategies::ChosenOf;
-use super::{LABELS, Study};
+use super::{N_MEASURES, Study};
 use crate::CliError;
 use crate::plural::counted;
 use crate::report::Chart;
@@ -12,7 +12,7 @@ use crate::study::choice::{best, fairest};
 /// One figure per metric: a row per strategy, a mark per setting.
 pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
     let base = &study.plan.study().strategies.base;
-    let mut figures = RowCharts::default();
+    let mut figures = RowCharts::of(study.measures());
     figures.panel("");
     for name in std::iter::once(base).chain(study.plan.study().others()) {
         figures.row(name);
@@ -22,13 +22,13 @@ pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
             figures.dot(of.metric, &study.name(of.setting), model.and_then(|model| model.test.equity_scaling), None);
         }
     }
-    figures.charts("es", false, |metric| texts(metric, "", study.settings().len()))
+    figures.charts("es", false, |metric| texts(study.labels()[metric], "", study.settings().len()))
 }
 
 /// The same of the trainings with a shift, chosen among themselves by the unshifted validation part: a panel per level.
 pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) -> Result<Vec<Chart>, CliError> {
     let of = &study.plan.study().strategies;
-    let mut figures = RowCharts::default();
+    let mut figures = RowCharts::of(study.measures());
     let of_shift = || levels.iter().filter(|level| level.name == shift);
     for level in of_shift() {
         figures.panel(&if of_shift().count() > 1 { format!("{shift} {}", level.level) } else { String::new() });
@@ -39,7 +39,7 @@ pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) ->
                     study.trials(setting, |cell| cell.shift.as_ref() == Some(*level) && cell.strategy == *name)
                 };
                 let (of_base, own) = (pool(&of.base), pool(name));
-                for metric in 0..LABELS.len() {
+                for metric in 0..N_MEASURES {
                     let base = best(&of_base, metric)?;
                     let utility = base.as_ref().and_then(|model| model.validation.overall);
                     let model = match utility {
@@ -55,12 +55,12 @@ pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) ->
     }
     let prefix = super::charts::stem(&["es", shift]);
     let told = format!(" with the shift {shift} in training");
-    Ok(figures.charts(&prefix, false, |metric| texts(metric, &told, study.settings().len())))
+    Ok(figures.charts(&prefix, false, |metric| texts(study.labels()[metric], &told, study.settings().len())))
 }
 
-fn texts(metric: usize, shift: &str, n_settings: usize) -> (String, String, String) {
-    let title = format!("Equity scaling of {}{shift}", LABELS[metric]);
+fn texts(label: &str, shift: &str, n_settings: usize) -> (String, String, String) {
+    let title = format!("Equity scaling of {label}{shift}");
     let caption =
         format!("{title}: the chosen model of every strategy in the test part, {}.", counted(n_settings, "setting"));
-    (title, format!("equity scaling of {} (higher is better)", LABELS[metric]), caption)
+    (title, format!("equity scaling of {label} (higher is better)"), caption)
 }

@@ -1,18 +1,28 @@
-//! How much the values of the chosen models vary between the folds of a cross-validation.
+//! How much the values of the chosen models vary between the folds of a cross-validation, or between training seeds.
 
 use super::strategies::ChosenOf;
-use super::{LABELS, METRICS, Section, Study, score, sheet};
+use super::{N_MEASURES, Section, Study, score, sheet};
 use crate::report::sheet::Cell;
 
-/// The section; `None` without folds.
+/// The section; `None` with one training per trial.
 pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Section> {
-    let folds = study.plan.study().folds;
-    if folds < 2 {
-        return None;
-    }
+    let (folds, repeats) = (study.plan.study().folds, study.plan.study().repeats);
+    let (title, between, over) = match (folds > 1, repeats > 1) {
+        (false, false) => return None,
+        (true, false) => ("Folds", format!("{folds} folds"), "folds"),
+        (false, true) => ("Training seeds", format!("{repeats} training seeds"), "training seeds"),
+        (true, true) => {
+            ("Folds and training seeds", format!("{folds} folds with {repeats} training seeds each"), "trainings")
+        }
+    };
+    let share = if folds > 1 {
+        "The folds share training samples, so it is too small by an unknown amount (Bengio and Grandvalet 2004)."
+    } else {
+        "It is that of the training alone: all trainings share their samples."
+    };
     let base = &study.plan.study().strategies.base;
     let mut rows = Vec::new();
-    for of_setting in chosen.chunks(LABELS.len()) {
+    for of_setting in chosen.chunks(N_MEASURES) {
         let name = study.name(of_setting[0].setting);
         let mut strategies = vec![base];
         strategies.extend(of_setting[0].others.iter().map(|(strategy, _)| strategy));
@@ -28,21 +38,25 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     }
     let mut columns =
         vec![("setting".to_owned(), "setting".to_owned()), ("strategy".to_owned(), "strategy".to_owned())];
-    for (metric, label) in METRICS.iter().zip(LABELS) {
-        columns.push(((*metric).to_owned(), label.to_owned()));
+    for (metric, label) in study.measures().names().into_iter().zip(study.labels()) {
+        columns.push((metric.to_owned(), label.to_owned()));
         columns.push((format!("{metric}-se"), "SE".to_owned()));
     }
     Some(Section {
         id: "folds",
-        title: "Folds".to_owned(),
-        question: format!("How much do the values vary between {folds} folds?"),
-        verdict: vec![
-            "All values of this page are means over the folds; a gap is that of the groups' means. The standard error is the \
-             standard deviation of the folds divided by the square root of their number. The folds share training samples, so it \
-             is too small by an unknown amount (Bengio and Grandvalet 2004)."
-                .to_owned(),
-        ],
-        sheets: vec![sheet("folds", "Means and standard errors over the folds, test part.", &columns, rows, &[])],
+        title: title.to_owned(),
+        question: format!("How much do the values vary between {between}?"),
+        verdict: vec![format!(
+            "All values of this page are means over the {over}; a gap is that of the groups' means. The standard error is the \
+             standard deviation of the {over} divided by the square root of their number. {share}"
+        )],
+        sheets: vec![sheet(
+            "folds",
+            &format!("Means and standard errors over the {over}, test part."),
+            &columns,
+            rows,
+            &[],
+        )],
         charts: Vec::new(),
     })
 }

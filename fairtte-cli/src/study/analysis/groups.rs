@@ -4,9 +4,7 @@ use fairtte_metrics::statistics::Alternative;
 
 use super::charts::{RowCharts, metric_axis, range};
 use super::pairs::ShownPair;
-use super::{
-    Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
-};
+use super::{Family, N_MEASURES, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet, value};
 use crate::CliError;
 use crate::plural::counted;
 use crate::report::list;
@@ -18,7 +16,7 @@ use crate::study::points::{Setting, TrialPoints};
 /// The groups of every head, and whether they differ over heads and trials.
 pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let of_study = study.plan.study();
-    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::default());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::of(study.measures()));
     let mut n_trials = Vec::new();
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
@@ -26,7 +24,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
         let mut by_head = Vec::new();
         for head in &of_study.heads.names {
             let trials = of_head(study, setting, head);
-            let chosen: Vec<_> = (0..LABELS.len()).map(|metric| best(&trials, metric)).collect::<Result<_, _>>()?;
+            let chosen: Vec<_> = (0..N_MEASURES).map(|metric| best(&trials, metric)).collect::<Result<_, _>>()?;
             figures.row(head);
             n_trials.push(trials.len());
             for (g, level) in levels.iter().enumerate() {
@@ -37,7 +35,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                     Cell::Text(level.name.clone()),
                     Cell::Count(level.events_test),
                 ];
-                row.extend((0..LABELS.len()).map(|metric| score(of_group(metric))));
+                row.extend((0..N_MEASURES).map(|metric| score(of_group(metric))));
                 for (metric, model) in chosen.iter().enumerate() {
                     let interval =
                         model.as_ref().and_then(|model| study.interval(model, metric, &setting.attribute, g));
@@ -47,7 +45,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
             }
             by_head.push(trials);
         }
-        for (metric, label) in LABELS.into_iter().enumerate() {
+        for (metric, label) in study.labels().into_iter().enumerate() {
             for (a, b) in all_pairs(levels.len()) {
                 let mut of_pair = Vec::new();
                 for trial in by_head.iter().flatten() {
@@ -67,7 +65,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let tested = family.test("p-between-groups", caption, &["setting", "first", "second", "metric"])?;
     let mut header = columns(&["setting", "head", "group"]);
     header.push(("events-test".to_owned(), "events test".to_owned()));
-    header.extend(metric_columns(""));
+    header.extend(study.metric_columns(""));
     let mut verdict = vec![format!(
         "{} of {} differences between groups are shown over heads and trials (p below 0.05 after Holm): all trainings share the \
          test samples, so such a difference may lie in those samples.",
@@ -92,13 +90,13 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
             tested.sheet,
         ],
         charts: figures.charts("groups", false, |metric| {
-            let title = format!("{} in every group", LABELS[metric]);
+            let title = format!("{} in every group", study.labels()[metric]);
             let caption = format!(
                 "{title}: of every head the best model by the validation part, chosen among {}, in the test part{}.",
                 range(&n_trials, "trial"),
                 if study.samples.is_empty() { "" } else { ", with 95 % intervals over its subjects" }
             );
-            (title, metric_axis(metric), caption)
+            (title, metric_axis(study.measures(), metric), caption)
         }),
     })
 }
@@ -110,8 +108,9 @@ const MOST_NAMED: usize = 8;
 fn worse(pair: &ShownPair) -> String {
     let [setting, first, second, metric] = &pair.names[..] else { return String::new() };
     let (higher, lower) = if pair.median > 0.0 { (first, second) } else { (second, first) };
-    // An IBS is an error.
-    let (of, than, is) = if metric == "IBS" { (higher, lower, "higher") } else { (lower, higher, "lower") };
+    // An IBS and a BCE are errors.
+    let (of, than, is) =
+        if matches!(metric.as_str(), "IBS" | "BCE") { (higher, lower, "higher") } else { (lower, higher, "lower") };
     let p = if pair.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", pair.p) };
     format!(
         "{setting}: {of} is predicted worse than {than}: {metric} is {is} by {:.3} in the median of {} ({p} after Holm).",
@@ -143,12 +142,12 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         return Ok(None);
     }
     let base = of_study.base_start();
-    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::default());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), RowCharts::of(study.measures()));
     let mut n_pairs = Vec::new();
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
         for start in of_study.starts.keys().filter(|start| *start != base) {
-            let mut gaps: [Vec<(f64, f64)>; 3] = Default::default();
+            let mut gaps: [Vec<(f64, f64)>; N_MEASURES] = Default::default();
             figures.panel(&format!("{}: {base} - {start}", study.name(setting)));
             for head in &of_study.heads.names {
                 let of_start =
@@ -160,7 +159,7 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                 let paired = paired(&of_start(base), &of_start(start));
                 let mut differences = vec![[Vec::new(), Vec::new(), Vec::new()]; levels.len()];
                 for (with, other) in &paired {
-                    for metric in 0..LABELS.len() {
+                    for metric in 0..N_MEASURES {
                         let (Some(with), Some(other)) = (of_trial(with, metric)?, of_trial(other, metric)?) else {
                             continue;
                         };
@@ -184,7 +183,7 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                 }
             }
             for (metric, pairs_of) in gaps.into_iter().enumerate() {
-                let names = vec![study.name(setting), format!("{base}, {start}"), LABELS[metric].to_owned()];
+                let names = vec![study.name(setting), format!("{base}, {start}"), study.labels()[metric].to_owned()];
                 pairs.push(PairRow { names, family: String::new(), pairs: pairs_of });
             }
         }
@@ -194,7 +193,7 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         format!("Does {base} narrow the gap? One pair per head and trial: its gap, the gap of the other start.");
     let tested = family.test("p-start", &caption, &["setting", "starts", "metric"])?;
     let mut header = columns(&["setting", "head", "difference", "group", "trials"]);
-    header.extend(metric_columns(""));
+    header.extend(study.metric_columns(""));
     Ok(Some(Section {
         id: "starts",
         title: "Starts".to_owned(),
@@ -218,9 +217,9 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             tested.sheet,
         ],
         charts: figures.charts("start", true, |metric| {
-            let title = format!("{} of {base} minus that of another start", LABELS[metric]);
+            let title = format!("{} of {base} minus that of another start", study.labels()[metric]);
             let caption = format!("{title}, in every group: means over {} of every head.", range(&n_pairs, "pair"));
-            (title, format!("difference of {}", metric_axis(metric)), caption)
+            (title, format!("difference of {}", metric_axis(study.measures(), metric)), caption)
         }),
     }))
 }
@@ -238,7 +237,7 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
     let of_study = study.plan.study();
     let mut rows = Vec::new();
     let mut row = |setting: &Setting, name: &str, trials: &[&TrialPoints]| -> Result<(), CliError> {
-        let chosen: Vec<_> = (0..LABELS.len()).map(|metric| best(trials, metric)).collect::<Result<_, _>>()?;
+        let chosen: Vec<_> = (0..N_MEASURES).map(|metric| best(trials, metric)).collect::<Result<_, _>>()?;
         let mut row = vec![Cell::Text(study.name(setting)), Cell::Text(name.to_owned()), Cell::Count(trials.len())];
         row.extend(chosen.iter().map(|chosen| score(chosen.as_ref().and_then(|chosen| chosen.test.overall))));
         row.extend(chosen.iter().map(|chosen| score(chosen.as_ref().and_then(|chosen| chosen.test.gap))));
@@ -262,7 +261,7 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
         return Ok(None);
     }
     let mut header = columns(&["setting", "backbone", "trials"]);
-    header.extend(metric_columns("").into_iter().chain(metric_columns("gap")));
+    header.extend(study.metric_columns("").into_iter().chain(study.metric_columns("gap")));
     let caption = "The best model by the validation part with every backbone, in the test part.";
     Ok(Some(Section {
         id: "backbones",

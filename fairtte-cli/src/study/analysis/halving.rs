@@ -42,8 +42,9 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
     });
     let header = columns(&["cell", "epochs", "compared", "continued", "audited"]);
     let note = format!(
-        "At every rung the trials of a cell are sorted by the best C^td of the validation part so far and by that of the worst group, never by \
+        "At every rung the trials of a cell are sorted by the best {} of the validation part so far and by that of the worst group, never by \
          the gap; {} of them continue. Audited: trained to the end although they had stopped ({} % of them).",
+        study.labels()[0],
         fraction(halving.keep),
         100.0 * halving.audit
     );
@@ -108,7 +109,13 @@ impl Saved {
 fn would_be_chosen(study: &Study<'_>) -> Result<(usize, usize), CliError> {
     let audited: BTreeSet<usize> = study.points.audited.iter().map(|trial| trial.place).collect();
     let trials = study.points.trials.iter().chain(&study.points.audited).cloned().collect();
-    let all = Points { trials, audited: Vec::new(), levels: study.points.levels.clone(), ladder: None };
+    let all = Points {
+        measures: study.points.measures,
+        trials,
+        audited: Vec::new(),
+        levels: study.points.levels.clone(),
+        ladder: None,
+    };
     let with = Study::new(study.plan, &all);
     let chosen = strategies::choose(&with)?;
     let places: Vec<usize> = chosen.iter().flat_map(strategies::ChosenOf::models).map(|model| model.place).collect();

@@ -6,19 +6,21 @@ use fairtte_metrics::evaluation::{SampledMetric, SampledMetrics, SampledValue};
 use fairtte_metrics::resampling::{IntervalMethod, Replicated};
 
 use super::strategies::ChosenOf;
-use super::{LABELS, Section, Study, columns, score, sheet};
+use super::{N_MEASURES, Section, Study, columns, score, sheet};
 use crate::report::sheet::Cell;
 use crate::selection::change;
 use crate::study::choice::Chosen;
 
-/// Stable names of [`METRICS`](super::METRICS) in an evaluation.
-const STABLE: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
-/// The same of one of several causes.
-const STABLE_OF_CAUSE: [&str; 3] = ["cause-c-td", "cause-auc-td", "cause-ibs"];
+/// Stable names of the metrics in an evaluation: of one kind of event, of one of several causes, and of a class.
+const STABLE: [[&str; N_MEASURES]; 3] = [
+    ["c_td_antolini_strict", "auc_td", "ibs"],
+    ["cause-c-td", "cause-auc-td", "cause-ibs"],
+    ["auc", "balanced-accuracy", "bce"],
+];
 
-/// A metric of a model, of one kind of event or of a cause.
+/// A metric of a model.
 fn stable(sampled: &SampledMetrics, metric: usize) -> Option<&SampledMetric> {
-    sampled.metric(STABLE[metric]).or_else(|| sampled.metric(STABLE_OF_CAUSE[metric]))
+    STABLE.iter().find_map(|names| sampled.metric(names[metric]))
 }
 
 /// Level of the intervals.
@@ -77,7 +79,7 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 Some(groups.get(a)?.value.minus(&groups.get(b)?.value))
             };
             let of_groups = difference(own).zip(difference(from)).map(|(own, from)| change(&own, &from, LEVEL, false));
-            let names = [study.name(of.setting), LABELS[of.metric].to_owned(), strategy.clone()];
+            let names = [study.name(of.setting), study.labels()[of.metric].to_owned(), strategy.clone()];
             let mut row: Vec<Cell> = names.into_iter().map(Cell::Text).collect();
             for change in [of_metric.as_ref(), of_groups.as_ref()] {
                 let interval = change.and_then(|change| Some((change.lower?, change.upper?)));

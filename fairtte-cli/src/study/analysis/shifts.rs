@@ -3,10 +3,11 @@
 mod charts;
 
 use fairtte_data::shift::ShiftGroup;
+use fairtte_metrics::Direction;
 use fairtte_metrics::statistics::Alternative;
 
 use self::charts::Compared;
-use super::{Family, LABELS, PairRow, Section, Study, by_trial, columns, equity, mean, of_trial, score, sheet};
+use super::{Family, PairRow, Section, Study, by_trial, columns, equity, mean, of_trial, score, sheet};
 use crate::CliError;
 use crate::report::sheet::Cell;
 use crate::study::cells::{Block, ShiftLevel};
@@ -37,7 +38,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                 let shifted = by_trial(
                     &study.trials(setting, |cell| cell.shift.as_ref() == Some(*shift) && cell.strategy == **name),
                 );
-                for (metric, label) in LABELS.into_iter().enumerate() {
+                for (metric, label) in study.labels().into_iter().enumerate() {
                     let mut values: [Vec<(f64, f64)>; 3] = Default::default();
                     for (trial, with) in &shifted {
                         let Some(without) = plain.get(trial) else { continue };
@@ -110,8 +111,8 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
 fn harm(study: &Study<'_>, setting: &Setting, shift: &ShiftLevel, of_shift: &[Vec<(f64, f64)>]) -> Vec<PairRow> {
     let mut found = Vec::new();
     for (of, what) in OF.into_iter().enumerate() {
-        for (metric, label) in LABELS.into_iter().enumerate() {
-            let lower_is_better = of == 1 || label == "IBS";
+        for (metric, label) in study.labels().into_iter().enumerate() {
+            let lower_is_better = of == 1 || study.measures().direction(metric) == Direction::LowerIsBetter;
             let turned =
                 |(without, with): &(f64, f64)| if lower_is_better { (*with, *without) } else { (*without, *with) };
             let names = [study.name(setting), shift.name.clone(), shift.level.to_string(), what.to_owned()];

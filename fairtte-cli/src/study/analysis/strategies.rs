@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use fairtte_metrics::Direction;
 use fairtte_metrics::statistics::Alternative;
 
-use super::{LABELS, Section, Study, equity, metric_columns, score, sheet, value};
+use super::{N_MEASURES, Section, Study, equity, score, sheet, value};
 use crate::CliError;
+use crate::args::Rule;
 use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
-use crate::study::choice::{Chosen, best, fairest};
-use crate::study::points::Setting;
+use crate::study::choice::{Chosen, best, by_rule};
+use crate::study::points::{Setting, Values};
 
 /// The models of a setting by one metric.
 pub(super) struct ChosenOf<'a> {
@@ -33,20 +35,20 @@ impl ChosenOf<'_> {
 
 /// Chooses per setting and metric.
 pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliError> {
-    let of = &study.plan.study().strategies;
+    let (of, rule) = (&study.plan.study().strategies, study.plan.study().rule);
     let mut found = Vec::new();
     for setting in study.settings() {
         let pool = |name: &str| study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == name);
         // One place per training: the block of the strategies may hold the base too.
         let base =
             study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == of.base && cell.block == Block::Base);
-        for metric in 0..LABELS.len() {
-            let chosen = best(&base, metric)?;
-            let utility = chosen.as_ref().and_then(|chosen| chosen.validation.overall);
-            let like = |pool: &[_]| {
-                utility.map_or(Ok(None), |utility| fairest(pool, metric, utility, study.plan.study().tolerated_loss))
-            };
+        for metric in 0..N_MEASURES {
+            let best = best(&base, metric)?;
+            let utility = best.as_ref().and_then(|chosen| chosen.validation.overall);
+            let of_base = utility.map(|utility| (utility, study.plan.study().tolerated_loss));
+            let like = |pool: &[_]| by_rule(rule, pool, metric, of_base);
             let control = like(&base)?;
+            let chosen = if rule == Rule::Fairest { best } else { control.clone() };
             let mut others = Vec::new();
             for name in study.plan.study().others() {
                 let pool = pool(name);
@@ -60,26 +62,56 @@ pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliErro
     Ok(found)
 }
 
-/// Rank tests of the gaps in the test part over the settings, by metric; `None` with fewer than two methods.
+/// What is ranked over the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ranked {
+    /// The gaps of the chosen models.
+    Gaps,
+    /// The same with the base chosen by the rule of the others.
+    GapsAgainstControl,
+    /// Every metric, and that of the worst group, as MEDFAIR does.
+    Metrics,
+}
+
+/// A value of a model, of a metric with this direction.
+type Value = fn(&Values, Direction) -> Option<f64>;
+/// A value that is ranked: its name, its goal, and how a model has it.
+type RankedValue = (String, Goal, Value);
+
+impl Ranked {
+    fn values(self, label: &str, direction: Direction) -> Vec<RankedValue> {
+        let (gap, overall): (Value, Value) = (|values, _| values.gap, |values, _| values.overall);
+        if self != Self::Metrics {
+            return vec![(label.to_owned(), Goal::Gap, gap)];
+        }
+        let worst: Value = Values::worst;
+        let goal = if direction == Direction::LowerIsBetter { Goal::LowerIsBetter } else { Goal::HigherIsBetter };
+        vec![(label.to_owned(), goal, overall), (format!("{label} of the worst group"), goal, worst)]
+    }
+}
+
+/// Rank tests in the test part over the settings, by metric; `None` with fewer than two methods.
 pub(super) fn rank_tests(
     study: &Study<'_>,
     chosen: &[ChosenOf<'_>],
-    control: bool,
+    ranked: Ranked,
 ) -> Result<Option<MethodTests>, CliError> {
     let base = &study.plan.study().strategies.base;
     let mut observations = Vec::new();
     let mut goals = BTreeMap::new();
     for of in chosen {
-        let metric = LABELS[of.metric].to_owned();
+        let direction = study.measures().direction(of.metric);
         let setting = study.name(of.setting);
-        let first = (base, if control { &of.control } else { &of.base });
-        for (method, model) in std::iter::once(first).chain(of.others.iter().map(|(name, model)| (name, model))) {
-            if let Some(gap) = model.as_ref().and_then(|model| model.test.gap) {
-                let (metric, setting, method) = (metric.clone(), setting.clone(), method.clone());
-                observations.push(Observation { metric, setting, method, trial: None, value: gap });
+        let first = (base, if ranked == Ranked::GapsAgainstControl { &of.control } else { &of.base });
+        for (metric, goal, value) in ranked.values(study.labels()[of.metric], direction) {
+            for (method, model) in std::iter::once(first).chain(of.others.iter().map(|(name, model)| (name, model))) {
+                if let Some(value) = model.as_ref().and_then(|model| value(&model.test, direction)) {
+                    let (metric, setting, method) = (metric.clone(), setting.clone(), method.clone());
+                    observations.push(Observation { metric, setting, method, trial: None, value });
+                }
             }
+            goals.insert(metric, goal);
         }
-        goals.insert(metric, Goal::Gap);
     }
     // A metric with one method only has nothing to compare.
     let mut methods: BTreeMap<&str, std::collections::BTreeSet<&str>> = BTreeMap::new();
@@ -106,7 +138,7 @@ pub(super) fn rank_tests(
     };
     method_tests::compare(&observations, &question)
         .map(Some)
-        .map_err(|error| CliError::Bug(format!("the gaps of a study cannot be compared: {error}")))
+        .map_err(|error| CliError::Bug(format!("the models of a study cannot be compared: {error}")))
 }
 
 /// The tables of the chosen models; none without strategies.
@@ -115,22 +147,27 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         return None;
     }
     let base = &study.plan.study().strategies.base;
+    let rule = study.plan.study().rule;
+    // Chosen by one rule, the base is its own control.
+    let with_control = rule == Rule::Fairest;
+    let first_other = 1 + usize::from(with_control);
     let (mut values, mut changes) = (Vec::new(), Vec::new());
     let (mut counts, tolerated) = (Counts::default(), study.plan.study().tolerated_loss);
-    for of_setting in chosen.chunks(LABELS.len()) {
+    for of_setting in chosen.chunks(N_MEASURES) {
         let name = study.name(of_setting[0].setting);
         let model = |metric: usize, row: usize| -> Option<&Chosen> {
             let of = &of_setting[metric];
             match row {
                 0 => of.base.as_ref(),
-                1 => of.control.as_ref(),
-                _ => of.others[row - 2].1.as_ref(),
+                1 if with_control => of.control.as_ref(),
+                _ => of.others[row - first_other].1.as_ref(),
             }
         };
-        let names = [base.clone(), format!("{base} (same rule)")];
+        let mut names = vec![base.clone()];
+        names.extend(with_control.then(|| format!("{base} (same rule)")));
         let rows = names.into_iter().chain(of_setting[0].others.iter().map(|(name, _)| name.clone()));
         for (row, strategy) in rows.enumerate() {
-            let models: Vec<Option<&Chosen>> = (0..LABELS.len()).map(|metric| model(metric, row)).collect();
+            let models: Vec<Option<&Chosen>> = (0..N_MEASURES).map(|metric| model(metric, row)).collect();
             let head = |n: Option<usize>| {
                 vec![Cell::Text(name.clone()), Cell::Text(strategy.clone()), n.map_or(Cell::Missing, Cell::Count)]
             };
@@ -147,12 +184,16 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 let (own, base) = (of(models[metric]?)?, of(model(metric, 0)?)?);
                 (base != 0.0).then(|| 100.0 * (own - base) / base)
             };
-            let utilities: Vec<Option<f64>> =
-                (0..LABELS.len()).map(|m| change(m, |model| model.test.overall)).collect();
-            let gaps: Vec<Option<f64>> = (0..LABELS.len()).map(|m| change(m, |model| model.test.gap)).collect();
-            if row > 1 {
+            let utilities: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.overall)).collect();
+            let gaps: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.gap)).collect();
+            if row >= first_other {
                 for (metric, model) in models.iter().enumerate() {
-                    counts.add(metric, *model, [utilities[metric], gaps[metric]], tolerated);
+                    counts.add(
+                        study.measures().direction(metric),
+                        *model,
+                        [utilities[metric], gaps[metric]],
+                        tolerated,
+                    );
                 }
             }
             let mut line = head(n);
@@ -163,15 +204,10 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     let names = || vec![("setting".to_owned(), "setting".to_owned()), ("strategy".to_owned(), "strategy".to_owned())];
     let header = |last: &[&str]| {
         let trials = ("trials".to_owned(), "trials".to_owned());
-        let metrics = last.iter().flat_map(|prefix| metric_columns(prefix));
+        let metrics = last.iter().flat_map(|prefix| study.metric_columns(prefix));
         names().into_iter().chain([trials]).chain(metrics).collect::<Vec<_>>()
     };
-    let rule = format!(
-        "Chosen by the validation part: {base} by the best metric, the others by the smallest gap among the models that lose at \
-         most {} of {base}'s metric; a dash: there is none. \"Same rule\": {base} chosen as the others are, the control of \
-         their changes.",
-        percent(study)
-    );
+    let rule = rule_in_words(rule, base, &percent(study));
     Some(Section {
         id: "strategies",
         title: "Strategies against the base".to_owned(),
@@ -197,6 +233,22 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     })
 }
 
+/// How models were chosen.
+fn rule_in_words(rule: Rule, base: &str, tolerated: &str) -> String {
+    let of_all =
+        |what: &str| format!("Chosen by the validation part, {base} as all others: {what}; a dash: there is none.");
+    match rule {
+        Rule::Fairest => format!(
+            "Chosen by the validation part: {base} by the best metric, the others by the smallest gap among the models that lose at \
+             most {tolerated} of {base}'s metric; a dash: there is none. \"Same rule\": {base} chosen as the others are, the control \
+             of their changes."
+        ),
+        Rule::Overall => of_all("the best metric"),
+        Rule::Minimax => of_all("the best worst group on the Pareto front of the groups"),
+        Rule::Dto => of_all("the smallest relative distance to the best value of every group"),
+    }
+}
+
 /// The tolerated loss in words: `5 %`.
 fn percent(study: &Study<'_>) -> String {
     format!("{} %", 100.0 * study.plan.study().tolerated_loss)
@@ -213,11 +265,17 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, metric: usize, model: Option<&Chosen>, [utility, gap]: [Option<f64>; 2], tolerated_loss: f64) {
+    fn add(
+        &mut self,
+        direction: Direction,
+        model: Option<&Chosen>,
+        [utility, gap]: [Option<f64>; 2],
+        tolerated_loss: f64,
+    ) {
         self.cells += 1;
         self.none += usize::from(model.is_none());
         let (Some(utility), Some(gap)) = (utility, gap) else { return };
-        let loss = if LABELS[metric] == "IBS" { utility } else { -utility };
+        let loss = if direction == Direction::LowerIsBetter { utility } else { -utility };
         self.narrower += usize::from(gap < 0.0);
         self.worse += usize::from(loss > 100.0 * tolerated_loss);
         self.both += usize::from(gap < 0.0 && loss <= 0.0);

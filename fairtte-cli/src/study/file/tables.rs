@@ -7,6 +7,7 @@ use fairtte_classical::Estimator;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use super::super::search::Range;
 use super::super::slurm::Slurm;
 use crate::CliError;
 use crate::args::FeatureLayer;
@@ -58,11 +59,14 @@ pub(crate) struct Strategies {
     /// Settings by name of a strategy, as in `[strategy.NAME]` of a run file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: BTreeMap<String, Table>,
+    /// Ranges of keys of a run file by name of a strategy, in place of those of `[search]`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) search: BTreeMap<String, BTreeMap<String, Range>>,
 }
 
 impl Default for Strategies {
     fn default() -> Self {
-        Self { base: erm(), names: Vec::new(), settings: BTreeMap::new() }
+        Self { base: erm(), names: Vec::new(), settings: BTreeMap::new(), search: BTreeMap::new() }
     }
 }
 
@@ -79,7 +83,7 @@ pub(crate) struct Estimators {
 }
 
 impl Estimators {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 

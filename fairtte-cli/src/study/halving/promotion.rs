@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Entrant {
     /// Counted from 0.
     pub(crate) trial: usize,
-    /// Best C^td of the validation part so far.
+    /// Best C^td, or AUC of a class, of the validation part so far.
     pub(crate) overall: Option<f64>,
-    /// Best C^td of its worst group so far.
+    /// The same of its worst group.
     pub(crate) worst: Option<f64>,
 }
 

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use fairtte_metrics::Direction;
 use fairtte_metrics::fairness::{Comparison, EquityScaling};
 
-use super::super::choice::direction;
+use super::super::measures::{Measures, N_MEASURES};
 use super::super::scores::Scores;
 use super::{Point, Values, point, serves};
 
 /// A model per rule that serves `attribute`; rules that kept the same epochs are one model.
-pub(super) fn points(folds: &[Scores], attribute: &str) -> Vec<Point> {
+pub(super) fn points(measures: Measures, folds: &[Scores], attribute: &str) -> Vec<Point> {
     let rules: BTreeSet<&String> = folds[0].kept.iter().flat_map(|kept| &kept.rules).collect();
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -20,25 +21,25 @@ pub(super) fn points(folds: &[Scores], attribute: &str) -> Vec<Point> {
         let of_fold = |fold: &'_ Scores| fold.kept.iter().position(|kept| kept.rules.contains(rule));
         let Some(places) = folds.iter().map(of_fold).collect::<Option<Vec<usize>>>() else { continue };
         if seen.insert(places.clone()) {
-            let of_fold = |(fold, place): (&Scores, usize)| point(&fold.kept[place], attribute);
+            let of_fold = |(fold, place): (&Scores, usize)| point(measures, &fold.kept[place], attribute);
             let of_folds: Vec<Point> = folds.iter().zip(places).map(of_fold).collect();
-            found.push(mean_point(&of_folds));
+            found.push(mean_point(measures, &of_folds));
         }
     }
     found
 }
 
-fn mean_point(folds: &[Point]) -> Point {
-    let mean = |of: fn(&Point) -> &[Values; 3]| {
+fn mean_point(measures: Measures, folds: &[Point]) -> Point {
+    let mean = |of: fn(&Point) -> &[Values; N_MEASURES]| {
         std::array::from_fn(|metric| {
-            mean_values(metric, &folds.iter().map(|fold| &of(fold)[metric]).collect::<Vec<_>>())
+            mean_values(measures.direction(metric), &folds.iter().map(|fold| &of(fold)[metric]).collect::<Vec<_>>())
         })
     };
     Point { epoch: folds[0].epoch, validation: mean(|point| &point.validation), test: mean(|point| &point.test) }
 }
 
 /// Means over the folds; a value that is undefined in a fold stays undefined.
-fn mean_values(metric: usize, folds: &[&Values]) -> Values {
+fn mean_values(direction: Direction, folds: &[&Values]) -> Values {
     let n = folds.len() as f64;
     let mean = |values: Vec<Option<f64>>| {
         let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
@@ -51,7 +52,7 @@ fn mean_values(metric: usize, folds: &[&Values]) -> Values {
     let defined: Vec<f64> = groups.iter().flatten().copied().collect();
     let compared = |comparison: Comparison, overall: f64| {
         let is_enough = defined.len() >= comparison.n_needed();
-        is_enough.then(|| comparison.of(&defined, overall, direction(metric))).flatten()
+        is_enough.then(|| comparison.of(&defined, overall, direction)).flatten()
     };
     let spread = |overall: f64| {
         let squares = folds.iter().filter_map(|fold| fold.overall).map(|value| (value - overall).powi(2)).sum::<f64>();
@@ -109,7 +110,7 @@ mod tests {
                 kept(2, &["c-td", "gap-c-td@age"], [0.66, 0.6, 0.65]),
             ]),
         ];
-        let found = points(&folds, "sex");
+        let found = points(Measures::Curves, &folds, "sex");
         assert_eq!(found.len(), 2, "nll and gap-c-td@sex kept the same epochs; gap-c-td@age is of another attribute");
         let [by_c_td, by_gap] = &found[..] else { panic!("{found:?}") };
         assert_eq!((by_c_td.epoch, by_gap.epoch), (7, 3));
@@ -132,7 +133,7 @@ mod tests {
             scores(vec![kept(3, &["nll"], [0.6, f64::NAN, 0.7])]),
             scores(vec![kept(5, &["nll"], [0.7, 0.8, 0.6]), kept(6, &["ibs"], [0.7, 0.8, 0.6])]),
         ];
-        let found = points(&folds, "sex");
+        let found = points(Measures::Curves, &folds, "sex");
         assert_eq!(found.len(), 1, "no fold but the second kept an epoch by the IBS");
         let test = &found[0].test[0];
         assert_eq!((test.groups[0], test.gap), (None, None), "one group with a value has no gap");

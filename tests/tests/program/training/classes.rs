@@ -2,59 +2,26 @@
 //! them, and what refuses them.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::read_probabilities;
 use fairtte_data::{Part, Split, read_cohort};
 use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, cross_entropy};
-use fairtte_tests::{fail, run, succeed, uniform};
+use fairtte_tests::classes::{ClassPatient, class_patient, class_run};
+use fairtte_tests::{fail, run, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
 const N: usize = 500;
 const HORIZON: f64 = 4.0;
 
-struct Patient {
-    time: f64,
-    event: bool,
-    positive: bool,
-    sex: &'static str,
-    x: [f64; 2],
-}
-
-/// Hazard 0.12 exp(1.2 x0), with ends of follow-up from 1 to 10; the label is positive with probability sigmoid(2 x0 - 0.5).
-fn patient(row: usize) -> Patient {
-    let x: [f64; 2] = std::array::from_fn(|k| 3.4 * uniform(row, k as u64) - 1.7);
-    let sex = if uniform(row, 2) < 0.4 { "F" } else { "M" };
-    let event = -uniform(row, 3).ln() / (0.12 * (1.2 * x[0]).exp());
-    let end = 1.0 + 9.0 * uniform(row, 4);
-    let time = (event.min(end).max(0.01) * 1e4).round() / 1e4;
-    let positive = uniform(row, 5) < 1.0 / (1.0 + (0.5 - 2.0 * x[0]).exp());
-    Patient { time, event: event <= end, positive, sex, x }
+fn patient(row: usize) -> ClassPatient {
+    class_patient(row)
 }
 
 /// A run file on 500 patients, in a table with times and with labels.
 fn config(folder: &Path, data: &str, further: &str) -> String {
-    let mut text = "pid,time,event,disease,sex,x0,x1\n".to_owned();
-    for row in 0..N {
-        let Patient { time, event, positive, sex, x } = patient(row);
-        let (event, disease) = (u8::from(event), if positive { "Yes" } else { "no" });
-        writeln!(text, "p{row:04},{time},{event},{disease},{sex},{:.6},{:.6}", x[0], x[1]).unwrap();
-    }
-    let table = folder.join("patients.csv");
-    std::fs::write(&table, text).unwrap();
-    let text = format!(
-        "output = '{0}/run'\ncache = '{0}/cache'\n[data.tabular]\ntable = '{1}'\nsubject = \"pid\"\ntime-unit = \"years\"\n\
-         numeric = [\"x0\", \"x1\"]\nexclude = [\"disease\"]\n{data}\n[[attribute]]\nname = \"sex\"\n[model]\nhidden = 0\n[model.mlp]\nwidths = [8]\n\
-         dropout = 0.0\n[training]\nepochs = 6\n[optimiser]\nlearning-rate = 0.02\n[evaluation]\nreplicates = 20\n\
-         permutations = 9\n[task]\nkind = \"binary\"\n{further}",
-        folder.display(),
-        table.display()
-    );
-    let path = folder.join("classes.toml");
-    std::fs::write(&path, text).unwrap();
-    words(&path)
+    class_run(folder, N, data, further)
 }
 
 fn labelled(folder: &Path) -> String {
@@ -93,7 +60,7 @@ fn predicted(run: &Path, part: Part, class: impl Fn(usize) -> Option<bool>) -> C
 }
 
 fn at_horizon(row: usize) -> Option<bool> {
-    let Patient { time, event, .. } = patient(row);
+    let ClassPatient { time, event, .. } = patient(row);
     if time > HORIZON { Some(false) } else { event.then_some(true) }
 }
 
@@ -242,7 +209,6 @@ fn commands_that_need_curves_refuse_a_run_of_a_class() {
     fail(["bias", &folder_of_run], CONFIG, sentence);
     let maps = words(&folder.path().join("maps"));
     fail(["explain", &folder_of_run, "--output", &maps, "--horizon", "1", "--samples", "p0001"], CONFIG, sentence);
-    fail(["compare", "--config", &config, "--set", "compare.strategy.erm={}"], CONFIG, sentence);
     fail(["evaluate", &folder_of_run, "--horizon", "3"], CONFIG, "--horizon: the class of a run is that of its [task]");
     let cohort = folder.path().join("run/cohort.parquet");
     let (cohort, _) = read_cohort(&cohort).unwrap();

@@ -3,20 +3,21 @@
 //! The threshold is the one with the highest F1 in the validation part. Where the class is made from times, the weights for
 //! censoring are those of the whole training part, with those who have no class.
 
+use std::collections::HashSet;
+
 use fairtte_data::cohort::{Classes, Exclusions};
 use fairtte_data::predictions::{ProbabilityTable, match_predictions, read_probabilities};
-use fairtte_data::{Cohort, Part, Split, read_cohort};
+use fairtte_data::{Cohort, Part, Sample, Split, read_cohort};
 use fairtte_metrics::classification::{ClassPredictions, best_f1_threshold};
-use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SubjectId};
+use fairtte_metrics::{Groups, Outcomes, SubjectId};
 
-use super::super::models::read::SampleCounts;
-use super::super::outside::about_censoring;
 use super::super::publish::Target;
 use super::super::{Outputs, dry_run, facts_of_labels, facts_of_parts, facts_of_run, with_intersections};
 use super::Evaluated;
 use super::publish::{Source, publish};
-use super::read::{Model, Tables, Times, is_positive, require_both};
+use super::read::Tables;
 use super::settings::{Settings, Threshold, Validation};
+use super::trained::{Censoring, Trained};
 use crate::CliError;
 use crate::args::Evaluate;
 use crate::plural::counted;
@@ -54,7 +55,8 @@ fn evaluate(open: &OpenRun, mut settings: Settings, target: &Target, outputs: &O
     let saved = Saved::read(open)?;
     let tables = saved.tables(open, outputs.part)?;
     if settings.threshold.chosen == "default" {
-        settings.threshold = saved.threshold(open, &tables)?;
+        let subjects: HashSet<&SubjectId> = tables.subjects.iter().collect();
+        settings.threshold = saved.threshold(open, |sample| subjects.contains(&sample.subject_id))?;
         settings.class.threshold = settings.threshold.value;
     }
     let evaluated = Evaluated::new(&tables, &settings, 0)?;
@@ -64,16 +66,16 @@ fn evaluate(open: &OpenRun, mut settings: Settings, target: &Target, outputs: &O
 }
 
 /// The files of a run.
-struct Saved {
-    cohort: Cohort,
+pub(super) struct Saved {
+    pub(super) cohort: Cohort,
     groups: Vec<Groups>,
-    split: Split,
+    pub(super) split: Split,
     classes: Classes,
     predictions: ProbabilityTable,
 }
 
 impl Saved {
-    fn read(open: &OpenRun) -> Result<Self, CliError> {
+    pub(super) fn read(open: &OpenRun) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = open;
         let (cohort, groups) = read_cohort(&folder.cohort())?;
         let split = Split::read_csv(&folder.split(), &cohort)?;
@@ -100,56 +102,22 @@ impl Saved {
         let Self { cohort, groups, split, classes, .. } = self;
         let OpenRun { file: run, folder } = open;
         let all = split.rows(part);
-        let probability = self.probability(all)?;
-        let of_rows = |rows: &[usize]| groups.iter().map(|of| restrict(of, rows)).collect::<Result<Vec<_>, CliError>>();
-        let mut part_cohort = cohort.select(all);
-        part_cohort.name = format!("{} part of {}", part.name(), cohort.name);
-        let times = match classes.horizon {
-            None => None,
-            Some(horizon) => {
-                let train = cohort.outcomes(split.rows(Part::Train))?;
-                Some(Times {
-                    horizon,
-                    outcomes: cohort.outcomes(all)?,
-                    groups: of_rows(all)?,
-                    censoring: CensoringCurve::fit(&train, CensoringTies::EventsFirst)?,
-                    censoring_sample: about_censoring(&train, "train"),
-                })
-            }
-        };
-        // Places of the samples with a class among those of the part.
-        let known: Vec<usize> = (0..all.len()).filter(|place| classes.positive[all[*place]].is_some()).collect();
-        let is_positive = |place: &usize| is_positive(&part_cohort.samples[*place], times.as_ref());
-        let positive: Vec<bool> = known.iter().map(is_positive).collect();
-        require_both(&positive, times.as_ref())?;
-        let of_known = known.iter().map(|place| probability[*place]).collect();
-        let rows: Vec<usize> = known.iter().map(|place| all[*place]).collect();
-        let name = run.name.clone();
-        let samples = SampleCounts::of(
-            std::slice::from_ref(&name),
-            &part_cohort.samples.iter().map(|sample| &sample.sample_id).collect::<Vec<_>>(),
-            &[part_cohort.samples.iter().map(|sample| &sample.sample_id).collect()],
-        )?;
-        let model = Model {
-            name,
+        let mut of_part = cohort.select(all);
+        of_part.name = format!("{} part of {}", part.name(), cohort.name);
+        let censoring = classes.horizon.map(|horizon| {
+            let outcomes = cohort.outcomes(split.rows(Part::Train))?;
+            Ok::<_, CliError>(Censoring { horizon, outcomes, fitted_on: "train" })
+        });
+        let trained = Trained {
+            name: run.name.clone(),
             path: folder.predictions(),
-            n_noisy: 0,
-            ignored: Vec::new(),
-            probability,
-            predictions: ClassPredictions::new(of_known, positive)?,
+            cohort: of_part,
+            groups: groups.iter().map(|of| restrict(of, all)).collect::<Result<_, CliError>>()?,
+            positive: all.iter().map(|row| classes.positive[*row]).collect(),
+            probability: self.probability(all)?,
+            censoring: censoring.transpose()?,
         };
-        Ok(Tables {
-            models: vec![model],
-            samples,
-            has_subjects: true,
-            subjects: cohort.subjects(&rows),
-            ids: cohort.sample_ids(&rows),
-            groups: of_rows(&rows)?,
-            times,
-            notes: Vec::new(),
-            facts: self.facts(open)?,
-            cohort: part_cohort,
-        })
+        Ok(Tables { facts: self.facts(open)?, ..trained.tables()? })
     }
 
     fn facts(&self, open: &OpenRun) -> Result<Vec<(String, String)>, CliError> {
@@ -194,15 +162,14 @@ impl Saved {
         (format!("{} part", part.name()), text)
     }
 
-    /// The threshold with the highest F1 in the validation part.
-    fn threshold(&self, open: &OpenRun, tables: &Tables) -> Result<Threshold, CliError> {
+    /// The threshold with the highest F1 in the validation part, of whose samples some may be among those that are evaluated.
+    pub(super) fn threshold(&self, open: &OpenRun, is_shared: impl Fn(&Sample) -> bool) -> Result<Threshold, CliError> {
         let (rows, positive) = self.with_class(Part::Validation);
         let n_positive = positive.iter().filter(|positive| **positive).count();
         let n_left_out = self.split.rows(Part::Validation).len() - rows.len();
         let predictions = ClassPredictions::new(self.probability(&rows)?, positive)?;
         let best = best_f1_threshold(&predictions)?;
-        let subjects: std::collections::HashSet<&SubjectId> = tables.subjects.iter().collect();
-        let n_shared = self.cohort.subjects(&rows).iter().filter(|subject| subjects.contains(subject)).count();
+        let n_shared = rows.iter().filter(|row| is_shared(&self.cohort.samples[**row])).count();
         let validation = Validation {
             file: format!("the validation part of {}", open.folder.path().display()).into(),
             n: rows.len(),

@@ -3,7 +3,7 @@
 use toml::Value;
 
 use super::super::charts::{plane, range, stem};
-use super::super::{LABELS, Study, mean};
+use super::super::{N_MEASURES, Study, mean};
 use crate::plural::counted;
 use crate::report::{Chart, PlanePanel};
 use crate::study::cells::ShiftLevel;
@@ -84,6 +84,7 @@ fn panel<'a>(
 
 /// A panel per level and metric, with the numbers of pairs behind its points.
 fn panels(
+    labels: [&'static str; N_MEASURES],
     levels: &[&ShiftLevel],
     of: usize,
     all: &[Compared<'_>],
@@ -92,7 +93,7 @@ fn panels(
 ) -> (Vec<PlanePanel>, Vec<usize>) {
     let (mut panels, mut counts) = (Vec::new(), Vec::new());
     for level in levels {
-        for (metric, label) in LABELS.into_iter().enumerate() {
+        for (metric, label) in labels.into_iter().enumerate() {
             let is_of = |compared: &&Compared<'_>| compared.shift == *level && compared.metric == metric;
             let here = all.iter().filter(is_of).filter(|compared| is_in(compared));
             panels.push(panel(title(label, level), of, here, &mut counts));
@@ -109,7 +110,7 @@ fn over_settings(
     all: &[Compared<'_>],
 ) -> Option<Chart> {
     let (panels, counts) =
-        panels(levels, of, all, |_| true, |label, level| panel_title(label, of, level, levels.len()));
+        panels(study.labels(), levels, of, all, |_| true, |label, level| panel_title(label, of, level, levels.len()));
     let title = format!("{} with and without the shift {shift}, all settings", OF[of].1);
     let caption = format!(
         "{title}: a point per strategy and setting ({}), the mean over {}; on the dashed line nothing changes.",
@@ -128,8 +129,9 @@ fn of_setting(
     all: &[Compared<'_>],
 ) -> Option<Chart> {
     let is_here = |compared: &Compared<'_>| compared.setting == setting;
-    let (panels, counts) =
-        panels(levels, 0, all, is_here, |label, level| format!("{label}, {}", level_name(level, levels.len())));
+    let (panels, counts) = panels(study.labels(), levels, 0, all, is_here, |label, level| {
+        format!("{label}, {}", level_name(level, levels.len()))
+    });
     let name = study.name(setting);
     let title = format!("Metrics with and without shift, {name}");
     let caption = format!(
@@ -150,7 +152,7 @@ fn against_level(
 ) -> Option<Chart> {
     let mut counts = Vec::new();
     let mut panels = Vec::new();
-    for (metric, label) in LABELS.into_iter().enumerate() {
+    for (metric, label) in study.labels().into_iter().enumerate() {
         for (of, what) in [(0, String::new()), (1, "gap of ".to_owned())] {
             let title = format!("{what}{label}");
             let mut panel = PlanePanel { title, x: shift.to_owned(), y: "value".to_owned(), points: Vec::new() };

@@ -1,0 +1,150 @@
+//! The class of samples that a run was not trained on, in a folder of `fairtte predict`: the generalisation of a model to other
+//! data, with the numbers and the page of every class.
+//!
+//! The threshold is the one with the highest F1 in the validation part of the run; the weights for censoring are those of its
+//! training part. Where the run is gone, and of several runs the threshold, the page says what takes their place.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use fairtte_data::predictions::{match_predictions, read_probabilities};
+use fairtte_data::{Cohort, Part, Sample, read_cohort};
+use fairtte_metrics::{EvaluationSettings, Groups, SampleId, SubjectId};
+
+use super::super::own_table::notes_on_groups;
+use super::super::predicted::{PredictionRecord, require_same_unit};
+use super::super::publish::Target;
+use super::super::{Outputs, dry_run, facts_of_labels, with_intersections};
+use super::Evaluated;
+use super::of_run::Saved;
+use super::publish::{Source, publish};
+use super::settings::Settings;
+use super::trained::{Censoring, Trained};
+use crate::CliError;
+use crate::args::{CensoringOf, Evaluate};
+use crate::plural::counted;
+use crate::run_folder::{OpenRun, RunFolder};
+
+/// How predictions were made: each sample by the run whose test part has it.
+const OUT_OF_FOLD: &str = "out of fold";
+
+/// `fairtte evaluate DIR` of a folder whose runs predict a class.
+pub(in super::super) fn run_of_predicted(
+    arguments: &Evaluate,
+    path: &Path,
+    record: &PredictionRecord,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    if arguments.external.internal.is_some() {
+        let message = "two cohorts are compared by survival curves so far, expected no --internal for a class";
+        let help = "fairtte evaluate RUN shows the other report";
+        return Err(CliError::setting("--internal", message.to_owned(), Some(help)));
+    }
+    let folder = RunFolder::new(path);
+    let (mut notes, mut open) = (record.notes.clone(), None);
+    match OpenRun::read(&record.runs[0].path) {
+        Ok(found) => open = Some(found),
+        Err(error) => notes.push(format!("The settings are the defaults, because the run cannot be read ({error}).")),
+    }
+    let horizon = record.task.and_then(|task| task.binary).map(|binary| binary.horizon);
+    let usual = EvaluationSettings::default();
+    let base = open.as_ref().map_or(&usual, |open| &open.file.evaluation);
+    let mut settings = Settings::of_run(arguments, base, horizon)?;
+    let target = Target::named(arguments.output.as_deref().unwrap_or(path), outputs.part);
+    let target = target.with_exports(&arguments.exports);
+    if arguments.dry_run {
+        return dry_run(&format!("the data of {}", path.display()), arguments, &target, &settings);
+    }
+    let saved = open.as_ref().map(|open| Ok::<_, CliError>((open, Saved::read(open)?))).transpose()?;
+    let (cohort, mut groups) = read_cohort(&folder.cohort())?;
+    if let Some((open, _)) = &saved {
+        groups = with_known_intersections(groups, open)?;
+    }
+    let predictions = read_probabilities(&folder.predictions())?;
+    let order = match_predictions(&cohort, &cohort.all_rows(), &predictions.samples)?;
+    let censoring = match (horizon, &saved, arguments.external.censoring) {
+        (None, _, None) => None,
+        (None, _, Some(_)) => {
+            let message = "the class was read and not made from times, so that nobody is censored".to_owned();
+            return Err(CliError::setting("--censoring", message, None));
+        }
+        // The training parts of the folds are the pooled samples.
+        (Some(horizon), Some((_, saved)), asked)
+            if asked == Some(CensoringOf::Train) || asked.is_none() && record.prediction != OUT_OF_FOLD =>
+        {
+            require_same_unit(&cohort, &saved.cohort.time_unit, "the run")?;
+            let outcomes = saved.cohort.outcomes(saved.split.rows(Part::Train))?;
+            Some(Censoring { horizon, outcomes, fitted_on: "train" })
+        }
+        (Some(_), None, Some(CensoringOf::Train)) => {
+            let message = "the run that predicted these data is not there any more, expected `own`".to_owned();
+            return Err(CliError::setting("--censoring", message, None));
+        }
+        (Some(horizon), _, _) => {
+            notes.push(
+                "The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned(),
+            );
+            Some(Censoring { horizon, outcomes: cohort.outcomes(&cohort.all_rows())?, fitted_on: "evaluated" })
+        }
+    };
+    notes.extend(notes_on_groups(&groups));
+    let facts = facts(&folder, record, &cohort, censoring.as_ref());
+    let trained = Trained {
+        name: record.by(),
+        path: folder.predictions(),
+        positive: cohort.classes(horizon)?.positive,
+        probability: order.into_iter().map(|row| predictions.probability[row]).collect(),
+        groups,
+        cohort,
+        censoring,
+    };
+    let mut tables = trained.tables()?;
+    (tables.notes, tables.facts) = (notes, facts);
+    if settings.threshold.chosen == "default" {
+        match &saved {
+            Some((open, saved)) if record.runs.len() == 1 => {
+                // People of other data may have the same names.
+                let own: HashSet<(&SampleId, &SubjectId)> = tables.ids.iter().zip(&tables.subjects).collect();
+                let is_shared = |sample: &Sample| own.contains(&(&sample.sample_id, &sample.subject_id));
+                settings.threshold = saved.threshold(open, is_shared)?;
+                settings.class.threshold = settings.threshold.value;
+            }
+            _ => tables.notes.push(format!(
+                "The threshold is {}, because no validation part has these predictions: --threshold sets another.",
+                settings.threshold.value
+            )),
+        }
+    }
+    let evaluated = Evaluated::new(&tables, &settings, 0)?;
+    let title = format!("Predictions for {}", tables.cohort.name);
+    let source = Source { title: Some(&title), part: "all", warnings: &[] };
+    publish(&source, &tables, &evaluated, &settings, &target, outputs)
+}
+
+/// The intersections that the run reports, as far as the other data have their attributes.
+fn with_known_intersections(groups: Vec<Groups>, open: &OpenRun) -> Result<Vec<Groups>, CliError> {
+    let known: Vec<&str> = groups.iter().map(Groups::attribute).collect();
+    let mut file = open.file.clone();
+    file.groups.intersections.retain(|names| names.iter().all(|name| known.contains(&name.as_str())));
+    with_intersections(groups, &file)
+}
+
+fn facts(
+    folder: &RunFolder,
+    record: &PredictionRecord,
+    cohort: &Cohort,
+    censoring: Option<&Censoring>,
+) -> Vec<(String, String)> {
+    let fact = |name: &str, value: String| (name.to_owned(), value);
+    let mut facts = vec![fact("external data", folder.path().display().to_string())];
+    facts.extend(record.data.iter().map(|data| fact("run file of the data", data.clone())));
+    facts.push(fact("predicted by", record.by()));
+    facts.extend(facts_of_labels(cohort));
+    facts.extend(censoring.map(|censoring| {
+        let whose = if censoring.fitted_on == "train" { "the training part of the run" } else { "the other data" };
+        let (n, events) = (censoring.outcomes.n(), counted(censoring.outcomes.n_events(), "event"));
+        fact("censoring curve fitted on", format!("{whose}: {}, {events}", counted(n, "sample")))
+    }));
+    facts.push(fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()));
+    facts
+}
