@@ -191,6 +191,9 @@ impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
                 let message = format!("{table}.backbone is \"{backbone}\", expected no settings of another backbone");
                 CliError::setting(&format!("{table}.{other}"), message, None)
             }
+            CliError::Training(FairnessError::Model(error @ ModelError::Precision { .. })) => {
+                CliError::setting(&format!("{table}.precision"), error.to_string(), None)
+            }
             other => other,
         })
     }

@@ -6,7 +6,7 @@ use burn::module::Module as _;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::Device;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
+use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, Precision, adamw, initialise};
 
 use crate::CliError;
 
@@ -35,6 +35,7 @@ pub struct Timed {
     trained: Option<(Backbone, ModuleOptimizer)>,
     inference: Option<Backbone>,
     parameters: usize,
+    precision: Precision,
 }
 
 impl Timed {
@@ -43,7 +44,16 @@ impl Timed {
         let net = initialise(kind.build(channels, &plain.clone().autodiff()), stream(1, "weights", &[]));
         let parameters = net.num_params();
         let trained = Some((net, adamw(1e-8, 1e-4)));
-        Self { plain: plain.clone(), trained, inference: None, parameters }
+        Self { plain: plain.clone(), trained, inference: None, parameters, precision: Precision::F32 }
+    }
+
+    /// The same network with activations in `precision`.
+    ///
+    /// # Errors
+    /// If the device does not compute in it.
+    pub fn in_precision(self, precision: Precision) -> Result<Self, CliError> {
+        precision.check(&self.plain)?;
+        Ok(Self { precision, ..self })
     }
 
     /// Number of parameters of the network.
@@ -61,7 +71,7 @@ impl Timed {
         let Some((net, mut optimiser)) = self.trained.take() else {
             return Err(self.failed("has lost the network in a step that failed"));
         };
-        let pixels = pixels(shape, &self.plain.clone().autodiff())?;
+        let pixels = pixels(shape, &self.plain.clone().autodiff())?.in_precision(self.precision);
         self.wait()?;
         let clock = Instant::now();
         let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
@@ -92,12 +102,17 @@ impl Timed {
             return Err(self.failed("has lost the network in a step that failed"));
         };
         let net = self.inference.get_or_insert_with(|| trained.valid());
-        let pixels = pixels(shape, &self.plain)?;
+        let pixels = pixels(shape, &self.plain)?.in_precision(self.precision);
         let clock = Instant::now();
         let features = net.forward(pixels, &mut Noise::Off)?.into_data();
         let seconds = clock.elapsed().as_secs_f64();
         let finite = features.iter::<f32>().all(f32::is_finite);
         if finite { Ok(seconds) } else { Err(self.failed("gives features that are not finite")) }
+    }
+
+    /// Bytes that the device holds, where it says them.
+    pub fn device_memory(&self) -> Option<u64> {
+        self.plain.memory_pool_usage().map(|usage| usage.bytes_reserved)
     }
 
     /// Waits until the device has computed everything.

@@ -1,6 +1,10 @@
 //! Decodes the images of a table into a store and measures one epoch of batches from it.
 //!
-//! `cargo run --release -p fairtte-data --example ingest -- COHORT.csv CACHE [SIDE [CHANNELS [augment]]]`
+//! `cargo run --release -p fairtte-data --example ingest -- COHORT.csv CACHE [SIDE [CHANNELS [augment [RATE]]]]`
+//!
+//! With a RATE the last epochs feed a device that does not exist: it takes RATE images per second, during which this
+//! thread only sleeps, as a training that waits for a GPU. The share of the time in which it waits for batches is printed, for
+//! batches that are made in turn, ahead, and ahead as stored values.
 //!
 //! The table has the columns of the `generic` data set (`image, subject_id, time, event`). After an interruption at any
 //! moment, the same command resumes. `dataloader.py` beside this file does the same epoch with PyTorch and Pillow.
@@ -12,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip};
+use fairtte_data::loader::{Ahead, Augmentation, AugmentationConfig, Batches, Flip};
 use fairtte_data::{
     Adapter as _, Cohort, DataError, Generic, GenericConfig, ImageConfig, ImageStore, IntensityConfig, Loader,
     Sampling, build_cohort,
@@ -31,6 +35,8 @@ struct Arguments {
     side: usize,
     channels: usize,
     augment: bool,
+    /// Images per second that a device takes.
+    rate: Option<f64>,
 }
 
 impl Arguments {
@@ -39,13 +45,15 @@ impl Arguments {
         let (table, cache) = (words.next()?.into(), words.next()?.into());
         let mut number = |default: usize| words.next().map_or(Some(default), |word| word.parse().ok());
         let (side, channels) = (number(224)?, number(3)?);
-        Some(Self { table, cache, side, channels, augment: words.next().is_some_and(|word| word == "augment") })
+        let augment = words.next().is_some_and(|word| word == "augment");
+        let rate = words.next().and_then(|word| word.parse().ok()).filter(|rate| *rate > 0.0);
+        Some(Self { table, cache, side, channels, augment, rate })
     }
 }
 
 fn main() -> ExitCode {
     let Some(arguments) = Arguments::read() else {
-        eprintln!("usage: ingest COHORT.csv CACHE [SIDE [CHANNELS [augment]]]");
+        eprintln!("usage: ingest COHORT.csv CACHE [SIDE [CHANNELS [augment|as-it-is [RATE]]]]");
         return ExitCode::from(2);
     };
     match run(&arguments) {
@@ -81,11 +89,12 @@ fn run(arguments: &Arguments) -> Result<(), DataError> {
         ..AugmentationConfig::default()
     };
     let settings = if arguments.augment { settings } else { AugmentationConfig::default() };
-    epochs(&cohort.without(&undecodable), &store, Augmentation::new(&settings, &image, adapter.name())?)
+    let augmentation = Augmentation::new(&settings, &image, adapter.name())?;
+    epochs(&cohort.without(&undecodable), &store, augmentation, arguments.rate)
 }
 
 /// Three epochs of shuffled batches; the first also brings the store into memory.
-fn epochs(cohort: &Cohort, store: &ImageStore, augmentation: Augmentation) -> Result<(), DataError> {
+fn epochs(cohort: &Cohort, store: &ImageStore, augmentation: Augmentation, rate: Option<f64>) -> Result<(), DataError> {
     let rows = cohort.all_rows();
     let intensity = IntensityConfig::Standardise.fit(store, cohort, &rows)?;
     let loader = Loader::new(store, cohort, vec![None; cohort.n()], &intensity)?.with_augmentation(augmentation)?;
@@ -103,7 +112,37 @@ fn epochs(cohort: &Cohort, store: &ImageStore, augmentation: Augmentation) -> Re
             rows.len() as f64 / seconds
         );
     }
+    let Some(rate) = rate else { return Ok(()) };
+    for (name, n_ahead, as_stored) in
+        [("in turn", 0, false), ("2 ahead", 2, false), ("2 ahead, as stored values", 2, true)]
+    {
+        let batches = loader.batches(&rows, BATCH_SIZE, &Sampling::Shuffled, 1, 3)?;
+        let batches = if as_stored { batches.as_stored() } else { batches };
+        let (waited, whole) = fed(batches, n_ahead, rate);
+        println!(
+            "a device of {rate:.0} images per second, batches {name}: {:.0} images per second, {:.1} % of the time without a batch",
+            rows.len() as f64 / whole,
+            100.0 * waited / whole
+        );
+    }
     Ok(())
+}
+
+/// Seconds without a batch, and all seconds, of a device that takes `rate` images per second. Time that the host needs
+/// for the first batch counts.
+fn fed(batches: Batches<'_>, n_ahead: usize, rate: f64) -> (f64, f64) {
+    let n = batches.len();
+    std::thread::scope(|scope| {
+        let begin = Instant::now();
+        let (mut waited, mut made) = (Duration::ZERO, Ahead::new(batches, 0..n, n_ahead, scope));
+        loop {
+            let asked = Instant::now();
+            let Some(batch) = made.next() else { break };
+            waited += asked.elapsed();
+            std::thread::sleep(Duration::from_secs_f64(batch.rows.len() as f64 / rate));
+        }
+        (waited.as_secs_f64(), begin.elapsed().as_secs_f64())
+    })
 }
 
 /// Time left, from the images decoded since the first call: shards of an earlier run cost nothing.

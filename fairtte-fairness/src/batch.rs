@@ -2,6 +2,7 @@
 
 use burn::tensor::Device;
 use fairtte_data::HostBatch;
+use fairtte_data::loader::Stored;
 use fairtte_metrics::{GroupId, SampleId};
 use fairtte_models::{ModelError, Pixels};
 
@@ -30,8 +31,13 @@ impl Batch {
     /// # Errors
     /// As [`Pixels::from_host`].
     pub fn from_host(host: HostBatch, device: &Device) -> Result<Self, ModelError> {
-        let HostBatch { rows, sample_ids, pixels, shape, time, event, competing, groups } = host;
-        let pixels = Pixels::from_host(pixels, shape, device)?;
+        let HostBatch { rows, sample_ids, pixels, stored, shape, time, event, competing, groups } = host;
+        let pixels = match stored {
+            None => Pixels::from_host(pixels, shape, device)?,
+            Some(Stored { words, bits, n_channels, scale }) => {
+                Pixels::from_stored(words, bits, shape, n_channels, &scale, device)?
+            }
+        };
         Ok(Self { rows, sample_ids, pixels, time, event, competing, groups })
     }
 

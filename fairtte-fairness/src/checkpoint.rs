@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
 use crate::strategies::{Saved, Strategy};
-use crate::trainer::{EpochReport, Partial, TrainingConfig};
+use crate::trainer::{EpochReport, LossScale, Partial, TrainingConfig};
 
 /// The progress of a training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Progress {
     /// Whether the strategy ended the training after the last one.
     #[serde(default)]
     pub(crate) stopped: bool,
+    /// Of a training in f16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) loss_scale: Option<LossScale>,
 }
 
 /// The hashes in `trainer.json`, besides the progress.
@@ -71,7 +74,7 @@ pub fn can_resume(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConf
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the newest state cannot be read.
 pub fn is_unfinished(run_folder: &Path, config: &TrainingConfig) -> Result<bool, FairnessError> {
-    let Some(Progress { epochs, partial, stopped }) = newest_progress(run_folder)? else { return Ok(false) };
+    let Some(Progress { epochs, partial, stopped, .. }) = newest_progress(run_folder)? else { return Ok(false) };
     Ok(partial.is_some() || !(stopped || config.is_over(&epochs)))
 }
 

@@ -221,6 +221,7 @@ fn with_inputs(sample: &HostBatch, inputs: &[Vec<f32>]) -> HostBatch {
         rows: vec![sample.rows[0]; n],
         sample_ids: vec![sample.sample_ids[0].clone(); n],
         pixels: inputs.concat(),
+        stored: None,
         shape: std::iter::once(n).chain(sample.shape.iter().skip(1).copied()).collect(),
         time: vec![sample.time[0]; n],
         event: vec![sample.event[0]; n],

@@ -99,7 +99,7 @@ impl<M: Module> Trainable<M> {
 
     /// Gradients of `loss` (`[1]`) for the parameters of this module.
     pub fn gradients(&self, loss: &Tensor<1>, context: &StepContext<'_>) -> GradientsParams {
-        context.clock.time(Phase::Backward, || GradientsParams::from_grads(loss.backward(), self.module()))
+        context.gradients(loss, self.module())
     }
 
     /// Makes one step along `gradients`, which are those of one batch, and returns their norm before clipping. If

@@ -106,18 +106,19 @@ def main():
         for report in reports:
             for ours in report["networks"]:
                 if (ours["backbone"], tuple(ours["shape"])) == (name, shape):
-                    rows[f"FairTTE {report['device']}"] = ours
+                    rows[f"FairTTE {report['device']} {ours.get('precision', 'f32')}"] = ours
         best = {what: max((r[what]["samples-per-second"] for key, r in rows.items() if key.startswith("PyTorch")), default=None)
                 for what in ("training", "inference")}
         for by, row in rows.items():
             rates = {what: row[what]["samples-per-second"] for what in best}
             ratios = {what: f"{best[what] / rates[what]:.2f}" if best[what] else "-" for what in best}
-            memory = f"{row['peak-memory'] / 2**30:.2f} GiB" if row.get("peak-memory") else "-"
+            held = row.get("device-memory") or row.get("peak-memory")
+            memory = f"{held / 2**30:.2f} GiB" if held else "-"
             batch = "x".join(map(str, shape))
             print(f"| {name} | {batch} | {by} | {rates['training']:.1f} | {rates['inference']:.1f} "
                   f"| {ratios['training']} | {ratios['inference']} | {memory} |", flush=True)
             found.append({"network": name, "shape": shape, "by": by, **row})
-    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of its process on the host.")
+    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of the device where it says it, else of its process on the host.")
     if arguments.output:
         with open(arguments.output, "w") as file:
             json.dump({"torch": torch.__version__, "device": where, "rows": found}, file, indent=1)

@@ -51,12 +51,14 @@ program() {
 
 # bench DEVICE: every case in a file of its own, so that one that fails leaves the others.
 bench() {
-    local device=$1 fairtte backbone shape batch case
+    local device=$1 fairtte backbone shape batch case precision
     fairtte=$(program "$device") || return 1
     for case in "${cases[@]}"; do
         read -r backbone shape batch <<<"$case"
-        try "$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds "$seconds" \
-            --no-layers --output "$results/bench-${device/:/-}-${backbone/\//-}.json"
+        for precision in f32 bf16; do
+            try "$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds "$seconds" \
+                --precision "$precision" --no-layers --output "$results/bench-${device/:/-}-${backbone/\//-}-$precision.json"
+        done
     done
 }
 

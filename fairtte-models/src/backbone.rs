@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::efficientnet::EfficientNetB0;
+use crate::fast;
 use crate::medicalnet::{MedicalNet, MedicalNetDepth};
 use crate::mlp::Mlp;
 use crate::noise::Noise;
@@ -228,7 +229,8 @@ impl Backbone {
         }
     }
 
-    /// Pixels -> features `[batch, n_features]`.
+    /// Pixels -> features `[batch, n_features]`, which are in single precision also if the pixels have half; the layers compute
+    /// in the precision of the pixels.
     ///
     /// # Errors
     /// [`ModelError::WrongInput`] if the input has other axes than the network reads or sides that its patches do not
@@ -248,7 +250,7 @@ impl Backbone {
         if shape.len() == kind.n_axes() + 2 && shape[1] != expected {
             return Err(ModelError::WrongChannels { backbone: kind.name(), shape, expected });
         }
-        Ok(match (&self.network, pixels) {
+        let features = match (&self.network, pixels) {
             (Network::EfficientNetB0(net), Pixels::Image(x)) => net.forward(x, noise),
             (Network::ResNet18(net), Pixels::Image(x)) => net.forward(x),
             (Network::VisionTransformer(net), Pixels::Image(x)) => net.forward(x, noise),
@@ -258,6 +260,7 @@ impl Backbone {
             (Network::Small3d(net), Pixels::Volume(x)) => net.forward(x),
             (Network::Mlp(net), Pixels::Table(x)) => net.forward(x, noise),
             _ => return Err(wrong()),
-        })
+        };
+        Ok(fast::to_single(features))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::Precision;
+
 /// Why a network could not be built or a batch could not be fed to it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -25,6 +27,14 @@ pub enum ModelError {
         value: String,
         /// Range in words.
         expected: &'static str,
+    },
+    /// A device does not compute in a precision.
+    #[error("precision is {precision}, expected one in which the device computes: {supported}")]
+    Precision {
+        /// The precision that was asked for.
+        precision: Precision,
+        /// What it supports, with commas between.
+        supported: String,
     },
     /// The pixels do not fill the stated shape.
     #[error("the number of values for a batch of shape {shape:?} is {found}")]

@@ -110,14 +110,14 @@ pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     columns.reshape([batch, channels, depth, height, width])
 }
 
-/// Mean over all spatial axes: `[batch, channels, height, width]` -> `[batch, channels]`.
+/// Mean over all spatial axes, in single precision: `[batch, channels, height, width]` -> `[batch, channels]`.
 pub(crate) fn average_2d(x: Tensor<4>) -> Tensor<2> {
-    fast::average(x).flatten(1, 3)
+    fast::average(fast::to_single(x)).flatten(1, 3)
 }
 
-/// Mean over all spatial axes: `[batch, channels, depth, height, width]` -> `[batch, channels]`.
+/// Mean over all spatial axes, in single precision: `[batch, channels, depth, height, width]` -> `[batch, channels]`.
 pub(crate) fn average_3d(x: Tensor<5>) -> Tensor<2> {
-    fast::average(x).flatten(1, 4)
+    fast::average(fast::to_single(x)).flatten(1, 4)
 }
 
 /// The eight blocks of a ResNet-18, two per stage: channels `[input, output]` and stride. A stage that is wider than the one

@@ -26,6 +26,7 @@ mod medicalnet;
 mod mlp;
 mod noise;
 mod pixels;
+mod precision;
 mod resnet2d;
 mod resnet3d;
 mod small;
@@ -45,6 +46,7 @@ pub use medicalnet::{MedicalNet, MedicalNetDepth};
 pub use mlp::{Mlp, MlpConfig};
 pub use noise::Noise;
 pub use pixels::Pixels;
+pub use precision::Precision;
 pub use resnet2d::ResNet18;
 pub use resnet3d::ResNet18Volume;
 pub use small::{Small2d, Small3d};
@@ -60,3 +62,6 @@ mod miniature;
 #[cfg(test)]
 #[path = "../tests/inside/parity.rs"]
 mod parity;
+#[cfg(test)]
+#[path = "../tests/inside/precision.rs"]
+mod precision_tests;

@@ -162,7 +162,7 @@ impl Block {
 fn thinned(mut x: Tensor<5>, stride: usize, n_channels: usize) -> Tensor<5> {
     let [batch, present, depth, height, width] = x.dims();
     if present < n_channels {
-        let zeros = Tensor::zeros([batch, n_channels - present, depth, height, width], &x.device());
+        let zeros = Tensor::zeros([batch, n_channels - present, depth, height, width], (&x.device(), x.dtype()));
         x = Tensor::cat(vec![x, zeros], 1);
     }
     if stride == 1 {

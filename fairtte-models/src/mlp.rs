@@ -95,7 +95,7 @@ impl Mlp {
     /// `[batch, columns]` -> `[batch, last width]`.
     pub fn forward(&self, x: Tensor<2>, noise: &mut Noise) -> Tensor<2> {
         self.layers.iter().fold(x, |x, layer| {
-            let x = fast::act(layer.dense.forward(x), Activation::Relu);
+            let x = fast::act(fast::dense(&layer.dense, x), Activation::Relu);
             let x = match &layer.norm {
                 Some(norm) => fast::bn_act(norm, x, Activation::Identity),
                 None => x,

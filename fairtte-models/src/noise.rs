@@ -56,7 +56,7 @@ impl Noise {
         let keep = (1.0 / (1.0 - p)) as f32;
         let n = shape.iter().product();
         let mask: Vec<f32> = (0..n).map(|_| if stream.random::<f64>() < p { 0.0 } else { keep }).collect();
-        let device = x.device();
-        x * Tensor::from_data(TensorData::new(mask, shape), &device)
+        let options = (&x.device(), x.dtype());
+        x * Tensor::from_data(TensorData::new(mask, shape), options)
     }
 }

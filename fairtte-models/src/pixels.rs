@@ -1,8 +1,8 @@
 //! What a backbone reads, on a device.
 
-use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
 
-use crate::ModelError;
+use crate::{ModelError, Precision};
 
 /// What a backbone reads.
 #[derive(Clone, Debug)]
@@ -38,12 +38,73 @@ impl Pixels {
         }
     }
 
+    /// Moves stored values to `device`, which scales them: `value * factor + offset`, with a `(factor, offset)` per channel.
+    ///
+    /// `words` holds the values one after the other, several of `bits` bits (8 or 16) in each, the first in the lowest bits.
+    /// `shape` is that of the result, `[batch, channels, ..]`, of which `n_channels` are stored; one is repeated for all. The
+    /// device needs no type of this width, and gets a quarter or half of the bytes of single precision.
+    ///
+    /// # Errors
+    /// As [`from_host`](Self::from_host); [`ModelError::IncompleteBatch`] also for a wrong number of channels or scales.
+    pub fn from_stored(
+        words: Vec<i32>,
+        bits: usize,
+        shape: Vec<usize>,
+        n_channels: usize,
+        scale: &[(f32, f32)],
+        device: &Device,
+    ) -> Result<Self, ModelError> {
+        let incomplete = |found| ModelError::IncompleteBatch { shape: shape.clone(), found };
+        let [batch, of_model, ref size @ ..] = shape[..] else { return Err(incomplete(words.len())) };
+        let (plane, per_word) = (size.iter().product::<usize>(), 32 / bits.clamp(1, 32));
+        let n = batch * n_channels * plane;
+        let fits = matches!(bits, 8 | 16) && (n_channels == of_model || n_channels == 1) && scale.len() == of_model;
+        if !fits || words.len() != n.div_ceil(per_word) {
+            return Err(incomplete(words.len() * per_word));
+        }
+        let n_words = words.len();
+        let words: Tensor<2, Int> = Tensor::from_data(TensorData::new(words, [n_words, 1]), (device, DType::I32));
+        let mask = (1_i32 << bits) - 1;
+        let value = |place: usize| {
+            let shift = i32::try_from(place * bits).expect("a place in a word");
+            words.clone().bitwise_right_shift_scalar(shift).bitwise_and_scalar(mask)
+        };
+        let values = Tensor::cat((0..per_word).map(value).collect(), 1); // [words, values of a word]
+        let values = values.reshape([n_words * per_word]).narrow(0, 0, n).reshape([batch, n_channels, plane]);
+        let of_channels = |numbers: Vec<f32>| -> Tensor<3> {
+            Tensor::from_data(TensorData::new(numbers, [1, of_model, 1]), (device, DType::F32))
+        };
+        let [factors, offsets] = [
+            of_channels(scale.iter().map(|(factor, _)| *factor).collect()),
+            of_channels(scale.iter().map(|(_, offset)| *offset).collect()),
+        ];
+        let pixels = values.float().cast(FloatDType::F32).expand([batch, of_model, plane]) * factors + offsets;
+        match *size {
+            [height, width] => Ok(Self::Image(pixels.reshape([batch, of_model, height, width]))),
+            [depth, height, width] => Ok(Self::Volume(pixels.reshape([batch, of_model, depth, height, width]))),
+            _ => {
+                let expected = "[batch, channels, height, width] or [batch, channels, depth, height, width]";
+                Err(ModelError::WrongInput { backbone: "(any)", shape, expected })
+            }
+        }
+    }
+
     /// Sizes of all axes, batch first.
     pub fn shape(&self) -> Vec<usize> {
         match self {
             Self::Table(columns) => columns.dims().to_vec(),
             Self::Image(pixels) => pixels.dims().to_vec(),
             Self::Volume(pixels) => pixels.dims().to_vec(),
+        }
+    }
+
+    /// The same numbers in another precision, in which a network then computes.
+    #[must_use]
+    pub fn in_precision(self, precision: Precision) -> Self {
+        match self {
+            Self::Table(columns) => Self::Table(columns.cast(precision.float())),
+            Self::Image(pixels) => Self::Image(pixels.cast(precision.float())),
+            Self::Volume(pixels) => Self::Volume(pixels.cast(precision.float())),
         }
     }
 

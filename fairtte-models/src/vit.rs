@@ -156,10 +156,11 @@ impl VisionTransformer {
         let x = fast::conv2d(&self.patches, x); // [batch, E, rows, columns]
         let [batch, width, rows, columns] = x.dims();
         let x = x.reshape([batch, width, rows * columns]).swap_dims(1, 2);
-        let class_token = self.class_token.val().expand([batch, 1, width]);
-        let x = Tensor::cat(vec![class_token, x], 1) + self.positions_for(rows, columns);
+        let class_token = fast::in_type_of(&x, self.class_token.val()).expand([batch, 1, width]);
+        let positions = fast::in_type_of(&x, self.positions_for(rows, columns));
+        let x = Tensor::cat(vec![class_token, x], 1) + positions;
         let x = self.blocks.iter().fold(x, |x, block| block.forward(x, noise)); // [batch, 1 + patches, E]
-        let x = x.narrow(1, 1, rows * columns).mean_dim(1);
+        let x = fast::to_single(x.narrow(1, 1, rows * columns)).mean_dim(1);
         fast::layer_norm(&self.norm, NORM_EPS, x).reshape([batch, width])
     }
 

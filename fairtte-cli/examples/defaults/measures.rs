@@ -216,8 +216,16 @@ fn sharpness(world: &World, loader: &Loader<'_>, (config, spec, folder): Kept<'_
         let (clock, accumulation) = (Clock::default(), Accumulation::default());
         let (head, cut_points) = (world.head.as_ref(), &world.cut_points);
         let (seed, epoch, step, rate) = (spec.seed, 0, 0, 1.0);
-        let context =
-            StepContext { outputs: Outputs { head, cut_points }, seed, epoch, step, rate, accumulation, clock: &clock };
+        let context = StepContext {
+            outputs: Outputs { head, cut_points },
+            seed,
+            epoch,
+            step,
+            rate,
+            accumulation,
+            loss_scale: 1.0,
+            clock: &clock,
+        };
         let report = sam.step(&batch, &context)?;
         found.extend(report.terms.iter().find(|(name, _)| name == "sharpness").map(|(_, value)| *value));
     }

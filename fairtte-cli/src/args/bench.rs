@@ -29,6 +29,9 @@ pub struct Bench {
     /// Samples of a batch; 16 pictures, 2 volumes or 256 rows of a table if not given
     #[arg(long, value_name = "N")]
     pub batch: Option<usize>,
+    /// Precision of the activations: f32, bf16 or f16
+    #[arg(long, value_name = "NAME", default_value = "f32")]
+    pub precision: String,
     /// Seconds of training steps, and of inference, that are measured of each network after the first; at least three of each
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     pub seconds: f64,
@@ -55,4 +58,4 @@ fairtte bench --device cuda:0 --backbone efficientnet-b0 --batch 64 --samples 37
 fairtte bench --backbone resnet18-3d --shape 1x48x64x64 --batch 2 --json
 
 Steps are forward pass, gradients and AdamW on the backbone alone; reading images, validation and the evaluation come on top.
-Memory is that of the process on the host.";
+Memory is that of the device where it says it, otherwise that of the process on the host.";

@@ -6,7 +6,7 @@ mod words;
 use std::process::{Command, Stdio};
 
 use fairtte_models::BackboneKind;
-use fairtte_models::kernels::{InstructionSet, survey};
+use fairtte_models::kernels::{Blocks, InstructionSet, survey};
 use serde::{Deserialize, Serialize};
 
 use self::network::{Measured, Request};
@@ -30,11 +30,36 @@ struct Report {
     /// Instruction set of the kernels; absent on a device that does not use them.
     #[serde(skip_serializing_if = "Option::is_none")]
     instruction_set: Option<String>,
+    /// Sizes of the kernels' blocks; absent on a device that does not use them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<BlockSizes>,
     /// Version of the program.
     version: String,
     networks: Vec<Measured>,
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<Layers>,
+}
+
+/// Sizes of the kernels' blocks, which follow from the caches.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct BlockSizes {
+    /// L2 cache of a core in bytes.
+    l2: usize,
+    /// Rows and columns of a product that are packed at a time.
+    rows: usize,
+    columns: usize,
+    /// Columns of a task of a dense convolution.
+    task_columns: usize,
+    /// Values in the transforms of a task of Winograd's convolution.
+    transformed: usize,
+}
+
+impl BlockSizes {
+    fn in_use() -> Self {
+        let Blocks { l2, rows, columns, task_columns, transformed } = Blocks::in_use();
+        Self { l2, rows, columns, task_columns, transformed }
+    }
 }
 
 /// Types of layers of the kernels, forward pass and gradients.
@@ -73,6 +98,7 @@ pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
         threads: rayon::current_num_threads(),
         processor: processor(),
         instruction_set: on_flex.then(|| InstructionSet::in_use().name().to_owned()),
+        blocks: on_flex.then(BlockSizes::in_use),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         networks,
         layers: (on_flex && !arguments.no_layers).then(layers),
@@ -126,6 +152,7 @@ fn in_child(request: &Request, arguments: &Bench) -> Result<Measured, CliError> 
     let mut command = Command::new(program);
     command.args(["bench", "--json", "--no-layers", "--device", &arguments.device, "--backbone", name]);
     command.args(["--threads", &arguments.threads.to_string(), "--seconds", &arguments.seconds.to_string()]);
+    command.args(["--precision", &arguments.precision]);
     command.args(["--shape", &request.shape_words(), "--batch", &request.batch().to_string()]);
     if let Some(samples) = arguments.samples {
         command.args(["--samples", &samples.to_string(), "--epochs", &arguments.epochs.to_string()]);

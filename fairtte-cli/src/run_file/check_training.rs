@@ -16,13 +16,14 @@ impl RunFile {
     /// # Errors
     /// [`CliError`] naming the key, its value and what was expected.
     pub(super) fn check_training(&self) -> Result<(), CliError> {
-        device::open(&self.device)?;
+        let device = device::open(&self.device)?;
         CutPoints::check(self.time.intervals)?;
         PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
         if self.estimator.is_some() {
             return Ok(());
         }
         self.training.validate().in_table("training")?;
+        self.training.precision.check(&device).in_table("training")?;
         self.optimiser.validate().in_table("optimiser")?;
         self.model.validate().in_table("model")?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate).in_table("pretrained")?;

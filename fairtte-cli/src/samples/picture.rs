@@ -275,6 +275,7 @@ mod tests {
             rows: vec![0],
             sample_ids: vec!["a".into()],
             pixels,
+            stored: None,
             shape: shape.to_vec(),
             time: vec![1.0],
             event: vec![true],

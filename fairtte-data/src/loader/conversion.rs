@@ -61,6 +61,16 @@ impl Conversion {
         }
     }
 
+    /// Whether every image has a scaling of its own.
+    pub(super) fn is_per_image(&self) -> bool {
+        self.per_image
+    }
+
+    /// `(factor, offset)` per channel from stored values to transformed intensities.
+    pub(super) fn from_stored(&self) -> &[(f32, f32)] {
+        &self.from_stored
+    }
+
     /// Fills `image`, `[channels, ..]` in the size of the model.
     pub(super) fn convert(
         &self,

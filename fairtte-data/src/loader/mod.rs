@@ -5,16 +5,20 @@
 //! interrupted and resumed at any epoch or batch sees the same batches, whatever the number of threads. A last batch of
 //! one sample is merged with the previous batch, because batch normalisation needs two.
 
+mod ahead;
 pub(crate) mod augment;
 pub(crate) mod intensity;
 
+pub use ahead::Ahead;
 pub use augment::{Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip};
 pub use intensity::{Intensity, IntensityConfig};
 
 mod conversion;
 mod order;
+mod stored;
 
 pub use order::draw_rows;
+pub use stored::Stored;
 
 use std::fmt;
 use std::ops::Range;
@@ -88,8 +92,12 @@ pub struct HostBatch {
     pub rows: Vec<usize>,
     /// Identities.
     pub sample_ids: Vec<SampleId>,
-    /// Intensities after the transformation, or features, in the order of [`shape`](Self::shape).
+    /// Intensities after the transformation, or features, in the order of [`shape`](Self::shape); empty if they are
+    /// [`stored`](Self::stored) values.
     pub pixels: Vec<f32>,
+    /// Stored values, if they were [asked for](Batches::as_stored) and nothing else is done to the images than to cut and mirror
+    /// them.
+    pub stored: Option<Stored>,
     /// `[batch, channels, height, width]`, `[batch, channels, depth, height, width]` or `[batch, n_features]`.
     pub shape: Vec<usize>,
     /// Time to event or censoring, in the time unit of the cohort.
@@ -280,13 +288,12 @@ impl<'a> Loader<'a> {
             (Sampling::Sequential, _) | (_, None) => None,
             _ => Some(earlier_draws(&order)),
         };
-        Ok(Batches { loader: self, order, draws, seed, epoch, ranges: ranges.into_iter() })
+        Ok(Batches { loader: self, order, draws, seed, epoch, ranges: ranges.into_iter(), as_stored: false })
     }
 
     /// `draws` holds for every row the number of its earlier draws in the epoch; `None` for prediction.
     fn batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> HostBatch {
-        let n_channels = self.n_channels();
-        let n_values = n_channels * self.size().iter().product::<usize>();
+        let n_values = self.n_channels() * self.size().iter().product::<usize>();
         let mut pixels = vec![0.0; rows.len() * n_values];
         let fill = |scratch: &mut Scratch, (at, values): (usize, &mut [f32])| {
             let row = rows[at];
@@ -299,11 +306,7 @@ impl<'a> Loader<'a> {
                     return;
                 }
             };
-            let augmentation = self.augmentation.as_ref().map(|augmentation| {
-                let sample = &self.cohort.samples[row].sample_id;
-                let draw = draws.map(|draws| augmentation.draw(seed, epoch, sample, draws[at]));
-                (augmentation, draw.unwrap_or_else(|| augmentation.centre()))
-            });
+            let augmentation = self.drawn(row, draws.map(|draws| draws[at]), seed, epoch);
             let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
             let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
             let changes = Changes { transforms, row, epoch, augmentation };
@@ -315,12 +318,68 @@ impl<'a> Loader<'a> {
         } else {
             pixels.par_chunks_exact_mut(n_values).enumerate().for_each_init(Scratch::default, fill);
         }
+        self.with_identities(rows, pixels, None)
+    }
+
+    /// As [`batch`](Self::batch), but the values as they are stored.
+    fn stored_batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> Option<HostBatch> {
+        let Input::Images { store, conversion, .. } = &self.input else { return None };
+        let keeps_values = self.augmentation.as_ref().is_none_or(Augmentation::keeps_values);
+        if !(keeps_values && self.transforms.is_empty() && !conversion.is_per_image()) {
+            return None;
+        }
+        let drawn = |at: usize| self.drawn(rows[at], draws.map(|draws| draws[at]), seed, epoch);
+        let (words, bits) = match store.size().len() {
+            3 => (stored::words(&self.values::<u16>(rows, drawn)?), u16::BITS as usize),
+            _ => (stored::words(&self.values::<u8>(rows, drawn)?), u8::BITS as usize),
+        };
+        let (n_channels, scale) = (store.n_stored_channels(), conversion.from_stored().to_vec());
+        Some(self.with_identities(rows, Vec::new(), Some(Stored { words, bits, n_channels, scale })))
+    }
+
+    /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`.
+    fn values<'s, V: stored::Value>(
+        &'s self,
+        rows: &[usize],
+        drawn: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
+    ) -> Option<Vec<V>> {
+        let Input::Images { store, positions, .. } = &self.input else { return None };
+        let n_values = store.n_stored_channels() * self.size().iter().product::<usize>();
+        let mut values = vec![V::default(); rows.len() * n_values];
+        let fill = |(at, target): (usize, &mut [V])| {
+            let giver = self.inputs.get(rows[at]).copied().unwrap_or(rows[at]);
+            let Some(source) = V::of(store.pixels(positions[giver])) else { return false };
+            match drawn(at) {
+                Some((augmentation, draw)) => augmentation.apply_straight(&draw, source, target),
+                None => target.copy_from_slice(source),
+            }
+            true
+        };
+        let of_one_width = if values.len() < PARALLEL_VALUES {
+            values.chunks_exact_mut(n_values).enumerate().all(fill)
+        } else {
+            values.par_chunks_exact_mut(n_values).enumerate().all(fill)
+        };
+        of_one_width.then_some(values)
+    }
+
+    /// The change of the image of a row, of which the epoch had `draw` earlier draws; `None` for prediction.
+    fn drawn(&self, row: usize, draw: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, augment::Draw)> {
+        let augmentation = self.augmentation.as_ref()?;
+        let sample = &self.cohort.samples[row].sample_id;
+        let draw = draw.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
+        Some((augmentation, draw.unwrap_or_else(|| augmentation.centre())))
+    }
+
+    /// The batch of these images or features with everything that belongs to them.
+    fn with_identities(&self, rows: &[usize], pixels: Vec<f32>, stored: Option<Stored>) -> HostBatch {
         let samples = || rows.iter().map(|&row| &self.cohort.samples[row]);
         HostBatch {
             rows: rows.to_vec(),
             sample_ids: samples().map(|sample| sample.sample_id.clone()).collect(),
             pixels,
-            shape: [rows.len(), n_channels].iter().chain(self.size()).copied().collect(),
+            stored,
+            shape: [rows.len(), self.n_channels()].iter().chain(self.size()).copied().collect(),
             time: samples().map(|sample| sample.time).collect(),
             event: samples().map(|sample| sample.event).collect(),
             competing: samples().map(|sample| sample.place_of_competing(&self.causes)).collect(),
@@ -349,9 +408,17 @@ pub struct Batches<'l> {
     seed: u64,
     epoch: u64,
     ranges: std::vec::IntoIter<Range<usize>>,
+    as_stored: bool,
 }
 
 impl Batches<'_> {
+    /// The same batches with the values of images as they are stored, where nothing else is done to them than to cut and mirror
+    /// them; the others are intensities as before.
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        Self { as_stored: true, ..self }
+    }
+
     /// The rows of the epoch in their order.
     pub fn order(&self) -> &[usize] {
         &self.order
@@ -373,7 +440,9 @@ impl Iterator for Batches<'_> {
     fn nth(&mut self, n: usize) -> Option<HostBatch> {
         let range = self.ranges.nth(n)?;
         let draws = self.draws.as_ref().map(|draws| &draws[range.clone()]);
-        Some(self.loader.batch(&self.order[range], draws, self.seed, self.epoch))
+        let (rows, Self { loader, seed, epoch, .. }) = (&self.order[range], &*self);
+        let stored = if self.as_stored { loader.stored_batch(rows, draws, *seed, *epoch) } else { None };
+        Some(stored.unwrap_or_else(|| loader.batch(rows, draws, *seed, *epoch)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,7 +1,7 @@
 //! Batches: their content and order, which depends only on seed and epoch.
 
 use approx::assert_abs_diff_eq;
-use fairtte_data::loader::Intensity;
+use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip, Intensity};
 use fairtte_data::{Cohort, HostBatch, ImageConfig, ImageStore, IntensityConfig, Loader, Sampling};
 use fairtte_metrics::GroupId;
 use tempfile::TempDir;
@@ -301,5 +301,64 @@ fn volumes_are_scaled_and_repeated_for_every_channel() {
             let expected = (voxel as f32 / 209.0 - mean) / deviation;
             assert_abs_diff_eq!(batch.pixels[channel * 210 + voxel], expected, epsilon = 4e-5);
         }
+    }
+}
+
+/// The intensities of stored values by their definition.
+fn scaled(batch: &HostBatch) -> Vec<f32> {
+    let stored = batch.stored.as_ref().unwrap();
+    let (n_model, plane) = (batch.shape[1], batch.shape[2..].iter().product::<usize>());
+    let value = |index: usize| {
+        let (per_word, mask) = (32 / stored.bits, (1_u32 << stored.bits) - 1);
+        let word = stored.words[index / per_word].cast_unsigned();
+        f64::from(word >> (stored.bits * (index % per_word)) & mask)
+    };
+    let mut found = Vec::new();
+    for sample in 0..batch.rows.len() {
+        for channel in 0..n_model {
+            let (factor, offset) = stored.scale[channel];
+            let from = (sample * stored.n_channels + channel % stored.n_channels) * plane;
+            let intensity = |at: usize| value(from + at) * f64::from(factor) + f64::from(offset);
+            found.extend((0..plane).map(|at| intensity(at) as f32));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_batch_of_stored_values_is_the_batch_of_intensities_before_they_are_scaled() {
+    let world = world_of(7, 3, &[11, 9]);
+    let intensity = IntensityConfig::Standardise.fit(&world.store, &world.cohort, &[0, 1, 2]).unwrap();
+    let cut = AugmentationConfig { crop: Some(vec![7, 5]), flip: Flip::Horizontal, ..AugmentationConfig::default() };
+    let image = ImageConfig { size: vec![11, 9], channels: 3, ..ImageConfig::default() };
+    let cut = Augmentation::new(&cut, &image, "generic").unwrap();
+    for augmentation in [None, Some(cut)] {
+        let loader = world.loader(&intensity);
+        let loader = augmentation.into_iter().fold(loader, |loader, cut| loader.with_augmentation(cut).unwrap());
+        for sampling in [Sampling::Shuffled, Sampling::Sequential] {
+            let batches = || loader.batches(&[6, 2, 4, 1, 0], 3, &sampling, 5, 2).unwrap();
+            for (stored, plain) in batches().as_stored().zip(batches()) {
+                assert!(stored.pixels.is_empty() && plain.stored.is_none());
+                // Four bytes in a word, where single precision has one value.
+                assert_eq!(stored.stored.as_ref().unwrap().words.len(), plain.pixels.len().div_ceil(4));
+                for (one, other) in scaled(&stored).iter().zip(&plain.pixels) {
+                    assert_abs_diff_eq!(one, other, epsilon = 2e-6);
+                }
+                assert_eq!(HostBatch { pixels: plain.pixels.clone(), stored: None, ..stored }, plain);
+            }
+        }
+    }
+}
+
+#[test]
+fn images_that_are_changed_before_they_are_scaled_are_sent_as_intensities() {
+    let world = world_of(4, 3, &[11, 9]);
+    let image = ImageConfig { size: vec![11, 9], channels: 3, ..ImageConfig::default() };
+    let turned = AugmentationConfig { rotation: 10.0, ..AugmentationConfig::default() };
+    let turned = Augmentation::new(&turned, &image, "generic").unwrap();
+    let per_image = IntensityConfig::PerImage.fit(&world.store, &world.cohort, &[0]).unwrap();
+    for loader in [world.plain().with_augmentation(turned).unwrap(), world.loader(&per_image)] {
+        let batches = || loader.batches(&[0, 1, 2, 3], 2, &Sampling::Shuffled, 5, 2).unwrap();
+        assert!(batches().as_stored().eq(batches()));
     }
 }

@@ -38,8 +38,8 @@ use super::batch_cells::BatchCells;
 use super::pass::{Pass, task_alone};
 use super::reversal::reverse_gradient;
 use super::{
-    Accumulation, NETWORK, NamedPart, Phase, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells,
-    Watch, load_parts,
+    Accumulation, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Watch,
+    load_parts,
 };
 use crate::features::Layer;
 use crate::gradients::{add, scale};
@@ -152,9 +152,9 @@ impl Lnl {
             // With a gradient of 0, momentum and weight decay would still change the encoder.
             let representation = if self.config.mu > 0.0 { representation } else { representation.detach() };
             let loss = for_predictor(representation, self.config.mu, |z| self.predictor.module().forward(z), cells);
-            let mut gradients = context.clock.time(Phase::Backward, || loss.backward());
-            of_network = GradientsParams::from_module(&mut gradients, self.learner.network());
-            of_predictor = GradientsParams::from_module(&mut gradients, self.predictor.module());
+            let mut gradients = context.backward(&loss);
+            of_network = context.of_module(&mut gradients, self.learner.network());
+            of_predictor = context.of_module(&mut gradients, self.predictor.module());
         }
         self.predictor.update(of_predictor, context)?;
         // The learner averages the gradients of phase 1 over batches; those of phase 2 must be kept apart.

@@ -28,7 +28,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::pass::Pass;
-use super::{NETWORK, NamedPart, Phase, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
+use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
 use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
 use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
@@ -207,7 +207,7 @@ impl Strategy for Sam {
         let perturbed = self.config.perturbed(self.learner.network(), &first);
         let nearby = pass(&perturbed)?.task();
         let losses = Tensor::cat(vec![at_weights.inner(), nearby.clone().inner()], 0);
-        let second = context.clock.time(Phase::Backward, || GradientsParams::from_grads(nearby.backward(), &perturbed));
+        let second = context.gradients(&nearby, &perturbed);
         let losses: Vec<f64> = losses.into_data().iter::<f64>().collect();
         context.require_finite("the loss", losses[0])?;
         context.require_finite("the loss at the perturbed weights", losses[1])?;

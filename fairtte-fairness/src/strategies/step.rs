@@ -4,12 +4,15 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::Batch;
-use burn::tensor::Tensor;
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Gradients, Tensor};
 use fairtte_metrics::seeds::stream;
 use fairtte_models::Noise;
 use fairtte_survival::Targets;
 
 use crate::FairnessError;
+use crate::gradients::scale;
 use crate::predict::Outputs;
 
 /// The context of a step besides its batch.
@@ -27,6 +30,8 @@ pub struct StepContext<'a> {
     pub rate: f64,
     /// The position of this batch among those of one optimiser step.
     pub accumulation: Accumulation,
+    /// Factor of the losses before their gradients are taken, which are divided by it; 1 unless the network computes in f16.
+    pub loss_scale: f64,
     /// The clock that records the time of the step.
     pub clock: &'a Clock,
 }
@@ -124,6 +129,29 @@ impl StepContext<'_> {
     pub fn misfits(&self, outputs: Tensor<2>, targets: &Targets, half: Option<&[bool]>) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
         self.outputs.head.misfits(outputs, targets, half, &mut controls)
+    }
+
+    /// Gradients of `loss` (`[1]`) for the parameters of `module`.
+    pub fn gradients<M: Module>(&self, loss: &Tensor<1>, module: &M) -> GradientsParams {
+        let mut all = self.backward(loss);
+        self.clock.time(Phase::Backward, || self.of_module(&mut all, module))
+    }
+
+    /// Gradients of `loss` for everything in its graph, [scaled](Self::loss_scale).
+    pub(crate) fn backward(&self, loss: &Tensor<1>) -> Gradients {
+        self.clock.time(Phase::Backward, || match self.loss_scale {
+            1.0 => loss.backward(),
+            scale => (loss.clone() * scale).backward(),
+        })
+    }
+
+    /// Takes the gradients of `module` from those that [`backward`](Self::backward) gave.
+    pub(crate) fn of_module<M: Module>(&self, all: &mut Gradients, module: &M) -> GradientsParams {
+        let mut gradients = GradientsParams::from_module(all, module);
+        if self.loss_scale != 1.0 {
+            scale(module, &mut gradients, 1.0 / self.loss_scale);
+        }
+        gradients
     }
 
     /// Checks that a value is finite.

@@ -6,7 +6,7 @@
 //! consists of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
 //! is not part of its step: no strategy sees it, and a step of such batches alone is skipped (`plan.rs`).
 
-mod ahead;
+mod loss_scale;
 mod observer;
 mod plan;
 mod progress;
@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::Loader;
+use fairtte_data::loader::Ahead;
 use fairtte_metrics::Groups;
-use fairtte_models::computes_on_host;
+use fairtte_models::{Precision, computes_on_host};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use self::ahead::Ahead;
 use self::observer::Observers;
 use self::plan::Plan;
 use self::progress::{Took, Totals};
@@ -43,6 +43,7 @@ use crate::strategies::{
 };
 use crate::{FairnessError, check};
 
+pub(crate) use self::loss_scale::LossScale;
 pub use self::observer::{Observer, Silent, StepsFile};
 pub use self::progress::EpochReport;
 pub(crate) use self::progress::Partial;
@@ -74,6 +75,9 @@ pub struct TrainingConfig {
     /// memory of its own, 0 where the host computes. It changes no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<usize>,
+    /// Precision of the activations of the backbone while it trains: `f32`, `bf16` or `f16`. Parameters, optimiser, norms, losses,
+    /// validation and prediction stay in f32.
+    pub precision: Precision,
     /// How step sizes change over the training.
     pub schedule: ScheduleConfig,
 }
@@ -88,6 +92,7 @@ impl Default for TrainingConfig {
             patience: 5,
             checkpoint_minutes: 15.0,
             prefetch: None,
+            precision: Precision::F32,
             schedule: ScheduleConfig::default(),
         }
     }
@@ -108,6 +113,9 @@ impl TrainingConfig {
         check("checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
         let n_ahead = self.prefetch.unwrap_or(0);
         check("prefetch", n_ahead, n_ahead <= 64, "a whole number from 0 to 64 (0 = off)")?;
+        let known = self.precision != Precision::F16 || accumulate == 1;
+        let expected = "f32 or bf16 with training.accumulate above 1, because a step of several batches cannot be left out in part";
+        check("precision", self.precision, known, expected)?;
         self.schedule.validate()
     }
 
@@ -212,13 +220,17 @@ impl<'a> Trainer<'a> {
     pub fn fit(self, strategy: &mut dyn Strategy) -> Result<TrainedRun, FairnessError> {
         let Self { data, config, folder, mut observers, stop } = self;
         config.validate()?;
+        config.precision.check(data.device)?;
         let (head, n_causes) = (data.outputs.head, data.loader.cohort().causes().len().max(1));
         let expected = format!("a head that was built for {n_causes}, the number of causes of an event");
         check("head", head.name(), head.n_causes() == n_causes, &expected)?;
         let validator = Validator::new(data)?;
         strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
         let checkpoints = Checkpoints::new(&folder.join(FOLDER));
-        let progress = checkpoints.restore(strategy)?;
+        let mut progress = checkpoints.restore(strategy)?;
+        if config.precision == Precision::F16 {
+            progress.loss_scale.get_or_insert_default();
+        }
         let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
         observers.started(progress.epochs.len(), config.epochs, n_batches);
         if let Some(partial) = &progress.partial {
@@ -323,7 +335,9 @@ impl Training<'_, '_> {
         let sampling = self.strategy.sampling();
         let batches = loader.batches(train, self.config.batch_size, &sampling, seed, epoch as u64)?;
         let plan = self.plan(batches.rows())?;
-        let n_ahead = self.config.prefetch.unwrap_or(if computes_on_host(&device) { 0 } else { 2 });
+        let on_host = computes_on_host(&device);
+        let n_ahead = self.config.prefetch.unwrap_or(if on_host { 0 } else { 2 });
+        let batches = if on_host { batches } else { batches.as_stored() };
         let places = (n_done..plan.n()).filter(|step| plan.has_loss(*step));
         std::thread::scope(|scope| {
             let batches = Ahead::new(batches, places, n_ahead, scope);
@@ -346,7 +360,8 @@ impl Training<'_, '_> {
             if plan.has_loss(step) {
                 let started = Instant::now();
                 let Some(host) = batches.next() else { break };
-                let batch = Batch::from_host(host, device)?;
+                let mut batch = Batch::from_host(host, device)?;
+                batch.pixels = batch.pixels.in_precision(self.config.precision);
                 self.step((epoch, step), plan, &batch, started.elapsed(), totals)?;
             } else {
                 totals.skip();
@@ -393,9 +408,20 @@ impl Training<'_, '_> {
         let TrainingData { outputs, seed, .. } = *self.data;
         let place = Place { epoch, step: step / accumulate, n_steps: plan.n().div_ceil(accumulate), epochs };
         let (rate, accumulation, clock) = (schedule.factor(place), plan.accumulation(step), Clock::default());
-        let context = StepContext { outputs, seed, epoch, step, rate, accumulation, clock: &clock };
+        let loss_scale = self.progress.loss_scale.as_ref().map_or(1.0, LossScale::factor);
+        let context = StepContext { outputs, seed, epoch, step, rate, accumulation, loss_scale, clock: &clock };
         let started = Instant::now();
-        let report = self.strategy.step(batch, &context).map_err(|error| error.in_batch(&batch.sample_ids))?;
+        let report = self.strategy.step(batch, &context);
+        let scale = self.progress.loss_scale.as_mut();
+        if let (Err(error), Some(scale)) = (&report, scale)
+            && scale.forgives(error)
+        {
+            totals.overflow();
+            return Ok(());
+        }
+        let mut report = report.map_err(|error| error.in_batch(&batch.sample_ids))?;
+        self.progress.loss_scale.iter_mut().for_each(LossScale::good);
+        report.terms.extend(self.progress.loss_scale.iter().flat_map(LossScale::terms));
         let took = Took { data, step: started.elapsed(), clock: &clock };
         self.observers.step_done(epoch, &report);
         totals.add(report, rate, &took);

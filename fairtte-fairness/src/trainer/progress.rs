@@ -23,6 +23,9 @@ pub(crate) struct Partial {
 pub(crate) struct Totals {
     n_steps: usize,
     n_without_loss: usize,
+    /// Batches whose gradients overflowed in f16.
+    #[serde(default)]
+    n_overflowed: usize,
     task_loss: f64,
     objective: f64,
     gradient_norm: f64,
@@ -57,6 +60,12 @@ impl Totals {
         self.n_without_loss += 1;
     }
 
+    /// Counts a batch whose gradients overflowed in f16.
+    pub(crate) fn overflow(&mut self) {
+        self.n_steps += 1;
+        self.n_overflowed += 1;
+    }
+
     /// Adds a batch.
     pub(crate) fn add(&mut self, step: StepReport, rate: f64, took: &Took<'_>) {
         self.n_steps += 1;
@@ -86,7 +95,7 @@ impl Totals {
     }
 
     pub(crate) fn report(self, epoch: usize, validation: Validation, watched: Vec<Watched>, best: bool) -> EpochReport {
-        let n_with_loss = (self.n_steps - self.n_without_loss).max(1) as f64;
+        let n_with_loss = (self.n_steps - self.n_without_loss - self.n_overflowed).max(1) as f64;
         EpochReport {
             epoch: epoch + 1,
             n_steps: self.n_steps,

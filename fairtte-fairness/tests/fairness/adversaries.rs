@@ -76,6 +76,7 @@ impl Study {
             step,
             rate: 1.0,
             accumulation,
+            loss_scale: 1.0,
             clock: &clock,
         };
         strategy.step(batch, &context).unwrap()

@@ -13,6 +13,7 @@ fn a_batch_keeps_ids_outcomes_and_groups_beside_pixels() {
         rows: vec![4, 7],
         sample_ids: vec!["a".into(), "b".into()],
         pixels: vec![0.5; 32],
+        stored: None,
         shape: vec![2, 1, 4, 4],
         time: vec![1.0, 2.0],
         event: vec![true, false],

@@ -123,6 +123,7 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
                     step,
                     rate: 1.0,
                     accumulation: Accumulation::default(),
+                    loss_scale: 1.0,
                     clock: &clock,
                 };
                 let head = bench.head.name();

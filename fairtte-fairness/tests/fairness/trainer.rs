@@ -23,7 +23,7 @@ use fairtte_fairness::{
     TrainingConfig, TrainingData, predict, use_epoch,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
-use fairtte_models::{BackboneKind, EncoderConfig};
+use fairtte_models::{BackboneKind, EncoderConfig, Precision};
 use fairtte_survival::{
     ClassifierConfig, CutPoints, HeadConfig, NnetSurvivalConfig, NoSettings, PredictionGrid, SurvivalHead,
 };
@@ -484,4 +484,45 @@ fn the_weights_of_every_choice_are_kept_and_give_the_value_they_were_chosen_for(
     }
     let error = study.with_data(|data| use_epoch(strategy.as_mut(), data, folder.path(), 99)).unwrap_err();
     assert!(matches!(error, FairnessError::Checkpoint { .. }), "{error}");
+}
+
+/// Multiplies what the network reads.
+#[derive(Debug)]
+struct Times(f32);
+
+impl PixelTransform for Times {
+    fn apply(&self, _row: usize, _epoch: u64, intensities: &mut [f32], _shape: &[usize]) {
+        intensities.iter_mut().for_each(|value| *value *= self.0);
+    }
+}
+
+// Features of a few hundreds times gradients of losses times 65,536 are beyond f16, and are not if the factor is small enough.
+#[test]
+fn a_step_that_overflows_in_f16_is_left_out_and_halves_the_factor_also_across_a_resumption() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let loader = Loader::of_features(&study.features, &study.cohort, study.membership.clone()).unwrap();
+    let loader = loader.with_transform(Box::new(Times(300.0)));
+    let train = |run: &str, epochs: usize, precision: Precision| {
+        let mut strategy = study.strategy(&erm());
+        let config = TrainingConfig { precision, ..config(epochs, 12, 1) };
+        let fit = |data: &TrainingData<'_>| {
+            let data = TrainingData { loader: &loader, ..*data };
+            Trainer::new(&data, &config, &folder.path().join(run)).fit(strategy.as_mut()).unwrap()
+        };
+        (study.with_data(fit), study.curves(strategy.as_ref(), Part::Test))
+    };
+    let (whole, expected) = train("whole", 4, Precision::F16);
+    let terms = |epoch: usize| &whole.epochs[epoch].terms;
+    let left_out = terms(3)["steps left out"];
+    assert!((1.0..16.0).contains(&left_out), "{left_out} of 32 steps");
+    assert!((terms(3)["loss scale"] - 65_536.0 / left_out.exp2()).abs() < 1e-9);
+    assert!(whole.epochs.iter().all(|epoch| epoch.train_loss.is_finite() && epoch.train_loss > 0.0));
+    train("halves", 1, Precision::F16);
+    let (halves, curves) = train("halves", 4, Precision::F16);
+    assert_eq!(curves, expected, "the factor is part of the state");
+    assert_eq!(halves.epochs[3].terms, whole.epochs[3].terms);
+    // bf16 has the range of f32: nothing is scaled or left out.
+    let (range, _) = train("range", 1, Precision::Bf16);
+    assert!(!range.epochs[0].terms.contains_key("loss scale"));
 }

@@ -27,7 +27,16 @@ fn context<'a>(
     step: usize,
 ) -> StepContext<'a> {
     let accumulation = Accumulation::default();
-    StepContext { outputs: Outputs { head, cut_points }, seed: 5, epoch: 0, step, rate: 1.0, accumulation, clock }
+    StepContext {
+        outputs: Outputs { head, cut_points },
+        seed: 5,
+        epoch: 0,
+        step,
+        rate: 1.0,
+        accumulation,
+        loss_scale: 1.0,
+        clock,
+    }
 }
 
 /// C sqrt(mean (l - eta)_+^2) + eta.

@@ -237,6 +237,7 @@ fn the_objective_adds_the_term_of_the_chosen_representation_and_counts_skipped_p
         step: 0,
         rate: 1.0,
         accumulation,
+        loss_scale: 1.0,
         clock: &clock,
     };
     let targets = cut_points.targets("test", &[1.0; 5], &[true; 5]).unwrap();

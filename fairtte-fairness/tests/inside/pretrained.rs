@@ -96,6 +96,7 @@ fn step(learner: &mut Learner) {
         step: 0,
         rate: 1.0,
         accumulation,
+        loss_scale: 1.0,
         clock: &clock,
     };
     let forward = learner.forward(&batch, &[], &mut context.noise("pass")).unwrap();

@@ -165,6 +165,7 @@ impl World {
             step,
             rate: 1.0,
             accumulation: Accumulation::default(),
+            loss_scale: 1.0,
             clock,
         }
     }

@@ -21,6 +21,12 @@ fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
     assert!(TrainingConfig { prefetch: Some(64), ..least }.validate().is_ok());
     let found = message(TrainingConfig { prefetch: Some(65), ..default });
     assert_eq!(found, "prefetch is 65, expected a whole number from 0 to 64 (0 = off)");
+    for precision in [Precision::F32, Precision::Bf16] {
+        assert!(TrainingConfig { precision, accumulate: 4, ..least }.validate().is_ok());
+    }
+    assert!(TrainingConfig { precision: Precision::F16, ..least }.validate().is_ok());
+    let found = message(TrainingConfig { precision: Precision::F16, accumulate: 2, ..default });
+    assert!(found.starts_with("precision is f16, expected f32 or bf16 with training.accumulate above 1"), "{found}");
     for checkpoint_minutes in [-1.0, 2e6, f64::NAN] {
         let found = message(TrainingConfig { checkpoint_minutes, ..default });
         let expected = "expected a number from 0 to 1e6 (0 = off)";

@@ -40,6 +40,7 @@ fn weights(method: &mut dyn Objective, head: &dyn SurvivalHead, outputs: &[f64])
         step: 0,
         rate: 1.0,
         accumulation,
+        loss_scale: 1.0,
         clock: &clock,
     };
     let outputs: Tensor<2> = tensor(outputs.to_vec(), [N, outputs.len() / N]);

@@ -23,6 +23,8 @@
 //! [`bias`]: mod@bias
 //! [`adamw`]: mod@adamw
 //! [`survey`]: mod@survey
+//! [`Blocks`]: Blocks
+//! [`blocks`]: mod@blocks
 //! [`survey::layers`]: survey::layers
 //! [`survey::peak`]: survey::peak
 #![doc = include_str!("../README.md")]
@@ -31,6 +33,7 @@ pub mod activation;
 pub mod adamw;
 pub mod attention;
 pub mod bias;
+pub mod blocks;
 pub mod conv;
 pub mod gate;
 pub mod linear;
@@ -46,4 +49,5 @@ mod gemm;
 mod tasks;
 
 pub use activation::Activation;
+pub use blocks::Blocks;
 pub use simd::InstructionSet;

@@ -6,6 +6,8 @@
 //! dense convolutions, which is `LibTorch`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups
 //! that are not depthwise, asymmetric padding), falls back in the same call, and everything does where the environment
 //! variable `FAIRTTE_KERNELS` is `off`. This folder is the only one of the library that names a back end.
+//!
+//! A layer computes in the type of its input, whatever that of its parameters ([`precision`]).
 
 #![cfg_attr(
     feature = "tch",
@@ -24,6 +26,7 @@ mod graph;
 mod host;
 mod norm;
 mod operation;
+mod precision;
 #[cfg(feature = "tch")]
 mod slices;
 #[cfg(feature = "tch")]
@@ -43,17 +46,19 @@ pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
 use self::operation::{Convolution, Operation, Pooling, volume};
+use self::precision::{cast_conv_2d, cast_conv_3d, in_single};
+pub(crate) use self::precision::{dense, in_type_of, to_single};
 #[cfg(feature = "tch")]
 pub use self::torch::use_threads;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
-use crate::kernels::{InstructionSet, simd};
+use crate::kernels::{InstructionSet, blocks, simd};
 
 /// Name of the environment variable that turns the kernels off with the value `off`.
 const VARIABLE: &str = "FAIRTTE_KERNELS";
 
-/// Checks the two environment variables that the kernels read: `FAIRTTE_KERNELS` (`on`, `off`) and `FAIRTTE_ISA` (`avx512`,
-/// `avx2`, `baseline`). Without this check an invalid value is ignored.
+/// Checks the environment variables that the kernels read: `FAIRTTE_KERNELS` (`on`, `off`), `FAIRTTE_ISA` (`avx512`, `avx2`,
+/// `baseline`) and `FAIRTTE_L2` (`1M`). Without this check an invalid value is ignored.
 ///
 /// # Errors
 /// [`ModelError::Setting`] naming the variable, its value and what was expected.
@@ -61,6 +66,12 @@ pub fn check_environment() -> Result<(), ModelError> {
     let wrong = |key, value, expected| Err(ModelError::Setting { key, value, expected });
     match std::env::var(VARIABLE) {
         Ok(value) if value != "on" && value != "off" => return wrong(VARIABLE, value, "on or off"),
+        _ => {}
+    }
+    match std::env::var(blocks::VARIABLE) {
+        Ok(value) if blocks::bytes(&value).is_none() => {
+            return wrong(blocks::VARIABLE, value, "the L2 cache of a core as 512K or 2M");
+        }
         _ => {}
     }
     match std::env::var(simd::VARIABLE) {
@@ -76,14 +87,14 @@ pub(crate) fn conv2d(conv: &Conv2d, x: Tensor<4>) -> Tensor<4> {
     let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
     match settings_2d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref())) {
         Some(y) => y,
-        None => conv.forward(x),
+        None => cast_conv_2d(conv, &x).forward(x),
     }
 }
 
 /// Convolution over volumes, as `conv.forward(x)`.
 pub(crate) fn conv3d(conv: &Conv3d, x: Tensor<5>) -> Tensor<5> {
     let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
-    let Some(settings) = settings_3d(conv) else { return conv.forward(x) };
+    let Some(settings) = settings_3d(conv) else { return cast_conv_3d(conv, &x).forward(x) };
     match fused_conv(settings, &x, &weight, bias.as_ref()) {
         Some(y) => y,
         None => conv3d_by_burn(settings, x, weight, bias),
@@ -96,6 +107,7 @@ pub(crate) fn conv3d(conv: &Conv3d, x: Tensor<5>) -> Tensor<5> {
 fn conv3d_by_burn(settings: Convolution, x: Tensor<5>, weight: Tensor<5>, bias: Option<Tensor<1>>) -> Tensor<5> {
     let Convolution { mut stride, padding, groups, .. } = settings;
     let kernel = weight.dims();
+    let (weight, bias) = (in_type_of(&x, weight), bias.map(|bias| in_type_of(&x, bias)));
     let x = (0..3).fold(x, |x, axis| {
         if kernel[2 + axis] > 1 || padding[axis] > 0 || stride[axis] == 1 {
             return x;
@@ -119,7 +131,9 @@ pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tenso
         Activation::Relu => relu(x),
         Activation::Silu => silu(x),
         // By definition, because the gradient of burn's own is that of another approximation: up to 3e-4 apart.
-        Activation::Gelu => (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf().add_scalar(1.0) * x * 0.5,
+        Activation::Gelu => {
+            in_single(x, |x| (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf().add_scalar(1.0) * x * 0.5)
+        }
         Activation::Sigmoid => sigmoid(x),
     }
 }
@@ -154,17 +168,17 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
         let size = volume(&x.dims());
         return one(x, Operation::Average { size });
     }
-    (2..D).fold(x, Tensor::mean_dim)
+    in_single(x, |x| (2..D).fold(x, Tensor::mean_dim))
 }
 
 /// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not expose it.
 pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tensor<D>) -> Tensor<D> {
-    chained(&x, [norm_link(norm, epsilon, x.dims()[D - 1])]).unwrap_or_else(|| norm.forward(x))
+    chained(&x, [norm_link(norm, epsilon, x.dims()[D - 1])]).unwrap_or_else(|| in_single(x, |x| norm.forward(x)))
 }
 
 /// `linear.forward(x)` over the last axis.
 pub(crate) fn linear(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
-    chained(&x, [linear_link(linear, x.dims()[2])]).unwrap_or_else(|| linear.forward(x))
+    chained(&x, [linear_link(linear, x.dims()[2])]).unwrap_or_else(|| dense(linear, x))
 }
 
 /// `linear.forward(norm.forward(x))`; training does not keep the normed tokens, but computes them again.
@@ -219,7 +233,7 @@ pub(crate) fn attention(qkv: Tensor<3>, heads: usize) -> Tensor<3> {
     let qkv = qkv.reshape([batch, tokens, 3, heads, per_head]).permute([2, 0, 3, 1, 4]); // [3, batch, heads, tokens, per head]
     let part = |n| qkv.clone().narrow(0, n, 1).squeeze_dim::<4>(0);
     let scores = (part(0) * (per_head as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
-    let mixed = softmax(scores, 3).matmul(part(2)); // [batch, heads, tokens, per head]
+    let mixed = in_single(scores, |scores| softmax(scores, 3)).matmul(part(2)); // [batch, heads, tokens, per head]
     mixed.swap_dims(1, 2).reshape([batch, tokens, width / 3])
 }
 

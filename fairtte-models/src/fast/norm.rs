@@ -12,10 +12,14 @@ use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
+use super::precision::{in_single, is_half};
 use super::{Activation, act, conv_link, conv2d, conv3d, has_kernels, knows, settings_2d, settings_3d};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
+    if is_half(&x) {
+        return in_single(x, |x| bn_act(norm, x, activation));
+    }
     if !covered(norm, &x) {
         return act(norm.forward(x), activation);
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_models::BackboneKind;
+use fairtte_models::{BackboneKind, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::CliError;
@@ -20,6 +20,7 @@ pub(super) struct Request {
     /// Channels and size of a sample, or its columns.
     sample: Vec<usize>,
     batch: usize,
+    precision: Precision,
     seconds: f64,
     samples: Option<u64>,
     epochs: u64,
@@ -33,11 +34,16 @@ pub(super) struct Measured {
     /// Batch, channels and size.
     pub shape: Vec<usize>,
     pub parameters: usize,
+    /// Of the activations.
+    pub precision: Precision,
     pub training: Rate,
     pub inference: Rate,
     /// Largest resident memory of the process on the host, in bytes; absent where the system does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// Memory that the device holds after training and inference, in bytes; absent where it does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_memory: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
 }
@@ -90,7 +96,13 @@ impl Request {
         };
         let batch = arguments.batch.unwrap_or(batch);
         let (seconds, samples, epochs) = (arguments.seconds, arguments.samples, arguments.epochs);
-        Ok(Self { kind, sample, batch, seconds, samples, epochs })
+        let named = Precision::ALL.into_iter().find(|precision| precision.name() == arguments.precision);
+        let precision = named.ok_or_else(|| CliError::Setting {
+            key: "--precision".to_owned(),
+            value: format!("\"{}\"", arguments.precision),
+            expected: format!("one of {}", Precision::ALL.map(Precision::name).join(", ")),
+        })?;
+        Ok(Self { kind, sample, batch, precision, seconds, samples, epochs })
     }
 
     pub(super) fn kind(&self) -> BackboneKind {
@@ -116,7 +128,7 @@ impl Request {
     /// # Errors
     /// If the network does not take the shape, or the device fails.
     pub(super) fn measure(&self, device: &Device) -> Result<Measured, CliError> {
-        let mut network = Timed::new(self.kind, self.sample[0], device);
+        let mut network = Timed::new(self.kind, self.sample[0], device).in_precision(self.precision)?;
         let shape: Vec<usize> = std::iter::once(self.batch).chain(self.sample.iter().copied()).collect();
         let training = self.rate(|| Ok(network.step(&shape)?.sum()))?;
         let inference = self.rate(|| network.infer(&shape))?;
@@ -129,10 +141,12 @@ impl Request {
         Ok(Measured {
             backbone: self.kind.name().to_owned(),
             parameters: network.parameters(),
+            precision: self.precision,
             shape,
             training,
             inference,
             peak_memory: peak_memory(),
+            device_memory: network.device_memory(),
             estimate,
         })
     }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use fairtte_models::Precision;
+
 use super::network::Measured;
-use super::{Layers, Report};
+use super::{BlockSizes, Layers, Report};
 
 /// The tables.
 pub(super) fn report(report: &Report) -> String {
@@ -14,6 +16,12 @@ pub(super) fn report(report: &Report) -> String {
     let _ = write!(text, ", {} threads", report.threads);
     if let Some(processor) = &report.processor {
         let _ = write!(text, ", {processor}");
+    }
+    if let Some(BlockSizes { l2, rows, columns, .. }) = &report.blocks {
+        let _ = write!(text, "\nblocks for {} KiB of L2: {rows} rows, {columns} columns", l2 / 1024);
+    }
+    if let Some(network) = report.networks.first().filter(|network| network.precision != Precision::F32) {
+        let _ = write!(text, ", {}", network.precision);
     }
     text.push_str("\n\n");
     let _ = writeln!(
@@ -42,7 +50,9 @@ pub(super) fn report(report: &Report) -> String {
         text.push('\n');
         layers(&mut text, found);
     }
-    text.push_str("\nSteps of the backbone alone, without reading images; memory on the host.");
+    let on_device = report.networks.iter().any(|network| network.device_memory.is_some());
+    let place = if on_device { "device" } else { "host" };
+    let _ = write!(text, "\nSteps of the backbone alone, without reading images; memory on the {place}.");
     text
 }
 
@@ -50,7 +60,7 @@ fn row(text: &mut String, network: &Measured) {
     let shape: Vec<_> = network.shape[1..].iter().map(usize::to_string).collect();
     let batch = format!("{} x {}", network.shape[0], shape.join("x"));
     let gibibytes = |bytes: u64| format!("{:.2} GiB", bytes as f64 / f64::from(1 << 30));
-    let memory = network.peak_memory.map_or("-".to_owned(), gibibytes);
+    let memory = network.device_memory.or(network.peak_memory).map_or("-".to_owned(), gibibytes);
     let _ = writeln!(
         text,
         "{:<19} {:<17} {:>10} {:>11} {:>8} {:>7.2} s",

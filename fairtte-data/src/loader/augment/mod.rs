@@ -103,6 +103,18 @@ impl Augmentation {
         self.size == self.stored && !self.config.changes_images()
     }
 
+    /// Whether images are only cut and mirrored, so that their values stay the stored ones.
+    pub(crate) fn keeps_values(&self) -> bool {
+        let AugmentationConfig { rotation, brightness, contrast, blur, elastic, cutout, .. } = &self.config;
+        let is_on = |amount: f64| amount != 0.0;
+        !is_on(*rotation)
+            && !is_on(*brightness)
+            && !is_on(*contrast)
+            && blur.is_none()
+            && elastic.is_none()
+            && cutout.is_none()
+    }
+
     /// The random change of the `earlier + 1`-th draw of `sample` in `epoch`.
     pub(crate) fn draw(&self, seed: u64, epoch: u64, sample: &SampleId, earlier: u64) -> Draw {
         let keys = [epoch, identity(sample), earlier];

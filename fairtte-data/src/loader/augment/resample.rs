@@ -36,30 +36,39 @@ impl Augmentation {
             };
             return displacement.apply([from, to], first[0], &source_of, &turn, source, target);
         }
+        if draw.angle == 0.0 {
+            return self.apply_straight(draw, source, target);
+        }
         let mut taps = Vec::with_capacity(width);
-        let is_straight = draw.angle == 0.0;
         for row in 0..height {
             let from_row = first[1] + if draw.mirror_height { height - 1 - row } else { row };
             let columns =
                 (0..width).map(|column| first[2] + if draw.mirror_width { width - 1 - column } else { column });
             taps.clear();
-            if !is_straight {
-                taps.extend(columns.map(|column| turn.tap(from_row, column)));
-            }
+            taps.extend(columns.map(|column| turn.tap(from_row, column)));
             for (channel, slice) in (0..n_channels).flat_map(|channel| (0..depth).map(move |slice| (channel, slice))) {
                 let begin = (channel * from_depth + first[0] + slice) * from_height * from_width;
                 let plane = &source[begin..begin + from_height * from_width];
                 let at = ((channel * depth + slice) * height + row) * width;
                 let line = &mut target[at..at + width];
-                if is_straight {
-                    let begin = from_row * from_width + first[2];
-                    line.copy_from_slice(&plane[begin..begin + width]);
-                    if draw.mirror_width {
-                        line.reverse();
-                    }
-                } else {
-                    line.iter_mut().zip(&taps).for_each(|(value, tap)| *value = tap.value(plane));
-                }
+                line.iter_mut().zip(&taps).for_each(|(value, tap)| *value = tap.value(plane));
+            }
+        }
+    }
+
+    /// As [`apply`](Self::apply) for a draw that only cuts and mirrors, of values of any type.
+    pub(crate) fn apply_straight<T: Copy>(&self, draw: &Draw, source: &[T], target: &mut [T]) {
+        let [from_depth, from_height, from_width] = extent(&self.stored);
+        let [depth, height, width] = extent(&self.size);
+        let first = slices_begin(&draw.begin);
+        for (index, line) in target.chunks_exact_mut(width).enumerate() {
+            let (row, slice) = (index % height, index / height);
+            let (channel, slice) = (slice / depth, slice % depth);
+            let from_row = first[1] + if draw.mirror_height { height - 1 - row } else { row };
+            let begin = ((channel * from_depth + first[0] + slice) * from_height + from_row) * from_width + first[2];
+            line.copy_from_slice(&source[begin..begin + width]);
+            if draw.mirror_width {
+                line.reverse();
             }
         }
     }

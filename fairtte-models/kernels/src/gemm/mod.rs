@@ -22,15 +22,12 @@ pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
 pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts};
 
+use crate::blocks::Blocks;
 use crate::simd;
 
 /// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
 /// into 48 KiB.
 const KC: usize = 320;
-/// Rows of the left factor that are packed at a time.
-const MC: usize = 168;
-/// Columns of the right factor that are packed at a time.
-const NC: usize = 1024;
 
 /// A matrix in memory, with any distance between rows and between columns, so that transposing needs no copy.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +114,7 @@ pub fn product(c: &mut [f32], row_stride: usize, sizes: [usize; 3], a: Matrix, b
 pub(super) fn divide(m: usize, n: usize, k: usize, wanted: usize) -> [usize; 2] {
     let size = TileSize::in_use();
     let worthwhile = (m * n * k / 200_000).clamp(1, wanted);
-    let column_parts = n.div_ceil(4 * size.columns).min(worthwhile).max(n.div_ceil(NC));
+    let column_parts = n.div_ceil(4 * size.columns).min(worthwhile).max(n.div_ceil(Blocks::in_use().columns));
     let row_parts = worthwhile.div_ceil(column_parts).min(m.div_ceil(2 * size.rows)).max(1);
     [row_parts, column_parts]
 }
@@ -199,10 +196,11 @@ pub(super) fn multiply(
     let blocks = steps.div_ceil(KC);
     let longest = steps.div_ceil(blocks);
     let offsets: Vec<usize> = (0..longest).map(|step| step * width).collect();
-    let lanes = [MC.min(n_rows), NC.min(columns).next_multiple_of(width)];
+    let Blocks { rows: most_rows, columns: most_columns, .. } = Blocks::in_use();
+    let lanes = [most_rows.min(n_rows), most_columns.min(columns).next_multiple_of(width)];
     with_scratch(lanes.map(|lanes| lanes * longest + SLACK), |[left_panels, right_panels]| {
-        for from in (0..columns).step_by(NC) {
-            let end = (from + NC).min(columns);
+        for from in (0..columns).step_by(most_columns) {
+            let end = (from + most_columns).min(columns);
             for block in 0..blocks {
                 let range = tile::part(steps, blocks, block);
                 let count = range.len();
@@ -214,7 +212,7 @@ pub(super) fn multiply(
                 for (panel, first) in panels.iter().zip((from..end).step_by(width)) {
                     right.pack(range.clone(), first..first + panel.count, width, &mut right_panels[panel.first..]);
                 }
-                let row_blocks = n_rows.div_ceil(MC);
+                let row_blocks = n_rows.div_ceil(most_rows);
                 for rows in (0..row_blocks).map(|index| tile::part(n_rows, row_blocks, index)) {
                     let row_panels = pack_left(left, range.clone(), rows.clone(), left_panels);
                     simd::run(Block {

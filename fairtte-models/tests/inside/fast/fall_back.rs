@@ -2,9 +2,9 @@
 
 use burn::nn::conv::{Conv2dConfig, Conv3dConfig};
 use burn::nn::{BatchNormConfig, LayerNormConfig, LinearConfig, PaddingConfig2d, PaddingConfig3d};
-use burn::tensor::DType;
+use burn::tensor::{DType, Device};
 
-use super::super::{self as fast, Activation, has_kernels};
+use super::super::{self as fast, Activation, computes_on_host, has_kernels};
 use super::{by_burn, device, plain_device, tensor, values};
 
 #[test]
@@ -113,4 +113,20 @@ fn panicking(call: impl FnOnce()) -> Option<String> {
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).err()?;
     let text = payload.downcast_ref::<String>().cloned();
     text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()))
+}
+
+/// A name of a device is enough to decide: no GPU is asked.
+#[test]
+fn kernels_never_get_the_memory_of_a_gpu() {
+    assert!(computes_on_host(&Device::flex()) && computes_on_host(&Device::flex().autodiff()));
+    #[cfg(feature = "tch")]
+    for (device, on_host) in [(Device::libtorch(), true), (Device::libtorch_cuda(0), false)] {
+        assert_eq!(computes_on_host(&device), on_host, "{device:?}");
+        assert_eq!(computes_on_host(&device.clone().autodiff()), on_host, "{device:?} with gradients");
+    }
+    #[cfg(feature = "wgpu")]
+    {
+        let device = Device::wgpu(burn::tensor::DeviceKind::DefaultDevice);
+        assert!(!computes_on_host(&device) && !computes_on_host(&device.autodiff()));
+    }
 }

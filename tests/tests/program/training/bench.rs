@@ -21,6 +21,12 @@ fn rates_and_hours_follow_from_the_seconds_of_a_batch() {
     let report = json(line);
     assert_eq!(report["device"], "flex");
     assert!(report["layers"].is_null());
+    assert_eq!(report["networks"][0]["precision"], "f32");
+    let blocks = &report["blocks"];
+    assert!(blocks["l2"].as_u64().unwrap() >= 256 << 10 && blocks["rows"].as_u64().unwrap() % 42 == 0, "{blocks}");
+    let half =
+        json("bench --backbone small-2d --shape 1x16x16 --batch 4 --seconds 0.01 --precision bf16 --no-layers --json");
+    assert_eq!(half["networks"][0]["precision"], "bf16");
     let [network] = &report["networks"].as_array().unwrap()[..] else { panic!("one network was asked for") };
     assert_eq!(network["shape"], serde_json::json!([32, 8]));
     for what in ["training", "inference"] {
@@ -67,6 +73,7 @@ fn what_cannot_be_measured_is_refused_by_name() {
     };
     refused("--backbone resnet19", "--backbone is \"resnet19\", expected one of efficientnet-b0, resnet18");
     refused("--backbone mlp --shape 3x8", "--shape is \"3x8\", expected sizes of mlp as 16");
+    refused("--backbone mlp --precision f64", "--precision is \"f64\", expected one of f32, bf16, f16");
     refused("--backbone mlp --batch 0", "--batch is 0, expected at least 1");
     refused("--backbone mlp --seconds 0", "--seconds is 0, expected a number above 0");
     refused("--backbone mlp --samples 0", "--samples is 0, expected at least 1");

@@ -1,17 +1,18 @@
 //! Training and prediction on another device than `flex`: the same curves, up to rounding.
 //!
-//! `FAIRTTE_TEST_DEVICE` names the device (`wgpu`, `tch`, `cuda:0`, ..), for which the binary must have been built:
+//! The device is `wgpu` if the binary was built for it and there is an adapter, for example Mesa's software Vulkan:
 //!
 //! ```sh
 //! cargo build -p fairtte-cli --features wgpu
-//! FAIRTTE_TEST_DEVICE=wgpu cargo test -p fairtte-tests --features wgpu --test program devices
+//! cargo test -p fairtte-tests --features wgpu --test program devices
 //! ```
 //!
-//! Without it the tests are skipped and say so. Every training is a few steps long, with networks so small that the
+//! `FAIRTTE_TEST_DEVICE` names another one (`tch`, `cuda:0`, ..). Without a device the tests are skipped and say why. Every training is a few steps long, with networks so small that the
 //! difference of two devices is rounding, and not what many steps make of it.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::read_predictions;
@@ -22,11 +23,24 @@ const BETWEEN_DEVICES: f64 = 2e-3;
 
 /// The device to be tested; `None` and a line on standard error without one.
 fn other_device() -> Option<String> {
-    let name = std::env::var("FAIRTTE_TEST_DEVICE").ok();
-    if name.is_none() {
-        eprintln!("skipped: FAIRTTE_TEST_DEVICE names no device to compare with flex");
+    static PROBED: OnceLock<Result<(), String>> = OnceLock::new();
+    if let Ok(named) = std::env::var("FAIRTTE_TEST_DEVICE") {
+        return Some(named);
     }
-    name
+    let probe = || {
+        let line = "bench --device wgpu --backbone mlp --batch 4 --seconds 0.01 --no-layers --json";
+        let outcome = run(line.split_whitespace());
+        if outcome.code == 0 { Ok(()) } else { Err(outcome.stderr.trim().to_owned()) }
+    };
+    match PROBED.get_or_init(probe) {
+        Ok(()) => Some("wgpu".to_owned()),
+        Err(why) => {
+            eprintln!(
+                "skipped: FAIRTTE_TEST_DEVICE names no device to compare with flex, and wgpu does not work: {why}"
+            );
+            None
+        }
+    }
 }
 
 /// Survival of all samples in the validation and the test part at all times.

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
 use fairtte_metrics::{EvaluationReport, Outcomes, Risk};
-use fairtte_tests::{SmallRun, c_td, c_td_of, files, generic_data, succeed};
+use fairtte_tests::{SmallRun, c_td, c_td_of, files, generic_data, patients, succeed};
 
 /// Settings of all runs here; with batch norm and 300 films a larger step than in practice is fastest.
 fn training(run: SmallRun) -> SmallRun {
@@ -159,4 +159,33 @@ fn a_planted_bias_widens_the_gap_over_five_seeds() {
     let mean = growth.iter().sum::<f64>() / 5.0;
     println!("mean growth {mean:.3}");
     assert!(mean > 0.06, "the gap grows by {mean:.3} on average: {growth:?}");
+}
+
+/// Bound stated before the first run: over three seeds the mean C^td in half precision must not differ from that in single by more than
+/// the range of the latter over the seeds, or by 0.01 if that is smaller.
+#[test]
+fn every_head_learns_in_half_precision_what_it_learns_in_single() {
+    let folder = tempfile::tempdir().unwrap();
+    for (i, head) in HEADS.into_iter().enumerate() {
+        let of = |precision: &str| -> Vec<f64> {
+            let of_seed = |seed: usize| {
+                let run = training(patients(&folder.path().join(format!("{i}-{precision}-{seed}")), 600, |_, _| ()));
+                let run = run.set(head).set(&format!("seed={seed}")).set("training.monitor=c-td");
+                c_td(&run.set(&format!("training.precision={precision}")).train())
+            };
+            (1..=3).map(of_seed).collect()
+        };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let single = of("f32");
+        let range = single.iter().copied().fold(0.0, f64::max) - single.iter().copied().fold(1.0, f64::min);
+        for precision in ["bf16", "f16"] {
+            let half = of(precision);
+            println!("{head}: f32 {single:.3?}, {precision} {half:.3?}");
+            assert!(single != half, "{head}: {precision} has no effect");
+            assert!(
+                (mean(&half) - mean(&single)).abs() <= range.max(0.01),
+                "{head}: f32 {single:?}, {precision} {half:?}"
+            );
+        }
+    }
 }

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::stage::{Layout, Stage};
 use crate::activation::Activation;
+use crate::blocks::Blocks;
 use crate::gemm::{self, Block, Division, Operand, Output, Panel, PlaneTask, SLACK, TileSize};
 use crate::simd::{self, vectorized};
 
@@ -21,8 +22,6 @@ use crate::simd::{self, vectorized};
 const MOST_WEIGHTS: usize = 5 << 19;
 /// Steps of the sum in one block, about.
 const KC: usize = 480;
-/// Columns of a task, about.
-const TASK_COLUMNS: usize = 800;
 
 /// A sum over channels and elements of a kernel: `y[place] = sum of w * source[place * stride + tap]`.
 pub(super) struct Sliding<'a> {
@@ -60,12 +59,12 @@ impl Sliding<'_> {
     /// Rows or slices of the places that make a task: its extent in depth and height.
     fn band(&self) -> [usize; 2] {
         let [depth, height, width] = self.grid;
-        let slice = height * width;
-        if 2 * slice <= TASK_COLUMNS {
-            let tasks = (depth * slice).div_ceil(TASK_COLUMNS);
+        let (slice, wanted) = (height * width, Blocks::in_use().task_columns);
+        if 2 * slice <= wanted {
+            let tasks = (depth * slice).div_ceil(wanted);
             return [depth.div_ceil(tasks), height];
         }
-        let tasks = ((slice + TASK_COLUMNS / 2) / TASK_COLUMNS).clamp(1, height);
+        let tasks = ((slice + wanted / 2) / wanted).clamp(1, height);
         [1, height.div_ceil(tasks)]
     }
 

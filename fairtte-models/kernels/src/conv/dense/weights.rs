@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use super::sums::{Unit, WeightSum};
+use crate::blocks::Blocks;
 use crate::conv::ConvShape;
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use crate::simd;
@@ -21,8 +22,6 @@ const BAND: usize = 320;
 /// Most input channels of a task, and most columns.
 const MOST_CHANNELS: usize = 64;
 const NR: usize = 1024;
-/// Rows of the left factor that are packed at a time.
-const MC: usize = 168;
 
 /// Places of the output that are summed in one block: rows of one slice, or slices of one sample, or samples.
 #[derive(Clone, Debug)]
@@ -173,13 +172,13 @@ impl WeightSum for Staged<'_> {
         let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
         let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
         let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
-        let lengths = [most(&stage) + SLACK, most(&places) * MC.min(n_rows) + SLACK];
+        let lengths = [most(&stage) + SLACK, most(&places) * Blocks::in_use().rows.min(n_rows) + SLACK];
         gemm::with_scratch(lengths, |[staged, left]| {
             for (index, band) in bands.iter().enumerate() {
                 self.fill(band, channels.clone(), staged);
                 let panels = self.panels(band, channels.len());
                 let offsets = self.offsets(band, channels.len());
-                let row_blocks = n_rows.div_ceil(MC);
+                let row_blocks = n_rows.div_ceil(Blocks::in_use().rows);
                 for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
                     let of_block = outputs.start + rows.start..outputs.start + rows.end;
                     let row_panels = self.pack(band, of_block, left);

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use crate::activation::Activation;
+use crate::blocks::Blocks;
 use crate::conv::{ConvKind, ConvShape};
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use crate::simd::lanes::LONGEST;
@@ -30,10 +31,7 @@ use crate::simd::{self, vectorized};
 use transforms::{COMPONENTS, FilterTransform, InputTransform, OutputTransform};
 pub(super) use weights::TileSum;
 
-/// Approximate number of values in the transforms of the inputs of a task, without the additional slices that the
-/// kernel covers: 2 MiB.
-const TASK_NUMBERS: usize = 1 << 19;
-/// Approximate minimum number of tiles of a task, even if its transforms then exceed [`TASK_NUMBERS`].
+/// Approximate minimum number of tiles of a task, even if its transforms then exceed [`Blocks::transformed`].
 const FEW_TILES: usize = 64;
 /// Maximum number of steps that are summed at a time. Over 768 steps of a layer of resnet18-3d the largest error was
 /// 3.4 times that of PyTorch's plain sum when they were summed at once, and is 0.9 times that in parts.
@@ -140,7 +138,7 @@ impl Winograd<'_> {
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
         let wanted = 2 * rayon::current_num_threads();
         let share = self.shape.batch * depth * rows * columns / wanted;
-        let most = (TASK_NUMBERS / (COMPONENTS * self.shape.inputs)).min(share).max(FEW_TILES);
+        let most = (Blocks::in_use().transformed / (COMPONENTS * self.shape.inputs)).min(share).max(FEW_TILES);
         let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
         let of_rows = gemm::evenly(rows, most / slices / columns);
         let of_depth = gemm::evenly(depth, most / (of_rows * columns));

@@ -1,0 +1,68 @@
+//! Images of a batch as they are stored, for a device that scales them itself: a quarter of the bytes of a picture in single
+//! precision, half of those of a volume, and no arithmetic on the host.
+
+use crate::image::StoredPixels;
+
+/// The images of a batch as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The values one after the other, `[batch, stored channels, ..]`, four of 8 bits or two of 16 bits in a word, the first in
+    /// the lowest bits; the last word is filled up with 0.
+    pub words: Vec<i32>,
+    /// Bits of a value: 8 of a picture, 16 of a volume.
+    pub bits: usize,
+    /// Channels of a stored image; a volume has one, which is repeated for a model that wants more.
+    pub n_channels: usize,
+    /// `(factor, offset)` per channel of the model, by which a value becomes an intensity: `value * factor + offset`.
+    pub scale: Vec<(f32, f32)>,
+}
+
+/// Values of one width.
+pub(super) trait Value: Copy + Default + Send + Sync {
+    const BITS: usize;
+    /// Of stored pixels that have this width.
+    fn of(stored: StoredPixels<'_>) -> Option<&[Self]>;
+    fn word(values: &[Self]) -> i32;
+}
+
+impl Value for u8 {
+    const BITS: usize = 8;
+
+    fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
+        if let StoredPixels::Picture(pixels) = stored { Some(pixels) } else { None }
+    }
+
+    fn word(values: &[Self]) -> i32 {
+        i32::from_le_bytes(std::array::from_fn(|n| values.get(n).copied().unwrap_or(0)))
+    }
+}
+
+impl Value for u16 {
+    const BITS: usize = 16;
+
+    fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
+        if let StoredPixels::Volume(voxels) = stored { Some(voxels) } else { None }
+    }
+
+    fn word(values: &[Self]) -> i32 {
+        let [low, high] = std::array::from_fn(|n| u32::from(values.get(n).copied().unwrap_or(0)));
+        (low | high << 16).cast_signed()
+    }
+}
+
+/// Values in words.
+pub(super) fn words<V: Value>(values: &[V]) -> Vec<i32> {
+    values.chunks(32 / V::BITS).map(V::word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_packed_from_the_lowest_bits_on() {
+        assert_eq!(words(&[1_u8, 2, 3, 255, 7]), [i32::from_be_bytes([255, 3, 2, 1]), 7]);
+        assert_eq!(words(&[1_u16, 0xffff, 9]), [i32::from_be_bytes([255, 255, 0, 1]), 9]);
+        assert!(words::<u8>(&[]).is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! Networks in half precision against the same in single precision, on the miniatures, and stored pixels that a device scales.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use burn::module::{Module as _, ModuleVisitor, Param};
+use burn::tensor::{DType, Device, Gradients, Tensor};
+use fairtte_metrics::seeds::stream;
+
+use crate::backbone::{Backbone, BackboneKind};
+use crate::miniature::{KINDS, miniature};
+use crate::{ModelError, Noise, Pixels, Precision, initialise};
+
+fn pixels(kind: BackboneKind, device: &Device) -> Pixels {
+    let shape: &[usize] = match kind.n_axes() {
+        0 => &[6, 3],
+        2 => &[6, 3, 24, 16],
+        _ => &[6, 3, 9, 16, 13],
+    };
+    let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| ((i as f32) * 0.37).sin()).collect();
+    Pixels::from_host(values, shape.to_vec(), device).unwrap()
+}
+
+struct Collected<'a> {
+    gradients: &'a Gradients,
+    values: Vec<f32>,
+}
+
+impl ModuleVisitor for Collected<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        assert_eq!(param.val().dtype(), DType::F32, "a parameter stays in single precision");
+        let Some(gradient) = param.val().grad(self.gradients) else { return };
+        assert_eq!(gradient.dtype(), DType::F32, "as does its gradient");
+        self.values.extend(gradient.into_data().iter::<f32>());
+    }
+}
+
+/// Features and gradients of a network in training.
+fn trained(kind: BackboneKind, precision: Precision) -> (Vec<f32>, Vec<f32>) {
+    let device = Device::flex().autodiff();
+    let net: Backbone = initialise(miniature(kind, 3, &device), stream(3, "weights", &[]));
+    let features = net.forward(pixels(kind, &device).in_precision(precision), &mut Noise::Off).unwrap();
+    assert_eq!(features.dtype(), DType::F32, "what follows the backbone computes in single precision");
+    let gradients = features.clone().powi_scalar(2).mean().backward();
+    let mut collected = Collected { gradients: &gradients, values: Vec::new() };
+    net.visit(&mut collected);
+    (features.into_data().iter::<f32>().collect(), collected.values)
+}
+
+/// Length of the difference relative to the length of the expected values.
+fn apart(found: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let difference: f64 = found.iter().zip(expected).map(|(a, b)| square(a - b)).sum();
+    (difference / expected.iter().map(|x| square(*x)).sum::<f64>()).sqrt()
+}
+
+// bf16 rounds to 2^-9 and f16 to 2^-12 of a number; through a dozen layers the errors add up, but stay of this order.
+#[test]
+fn every_network_computes_in_half_precision_what_it_computes_in_single() {
+    for kind in KINDS {
+        let (features, gradients) = trained(kind, Precision::F32);
+        for (precision, of_features, of_gradients) in [(Precision::Bf16, 0.04, 0.15), (Precision::F16, 0.005, 0.02)] {
+            let (found, found_gradients) = trained(kind, precision);
+            let (of_found, of_its_gradients) = (apart(&found, &features), apart(&found_gradients, &gradients));
+            eprintln!("{} in {precision}: features {of_found:.1e}, gradients {of_its_gradients:.1e}", kind.name());
+            assert!(of_found < of_features, "{} in {precision}: {of_found:e}", kind.name());
+            assert!(of_its_gradients < of_gradients, "{} in {precision}: {of_its_gradients:e}", kind.name());
+            assert!(of_found > 1e-6, "{} does not compute in {precision}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn a_precision_that_a_device_does_not_have_is_refused_with_those_that_it_has() {
+    for precision in Precision::ALL {
+        precision.check(&Device::flex()).unwrap();
+        precision.check(&Device::flex().autodiff()).unwrap();
+    }
+    let error = ModelError::Precision { precision: Precision::Bf16, supported: "f32, f16".to_owned() };
+    assert_eq!(error.to_string(), "precision is bf16, expected one in which the device computes: f32, f16");
+}
+
+fn numbers(pixels: Pixels) -> Vec<f32> {
+    match pixels {
+        Pixels::Table(x) => x.into_data(),
+        Pixels::Image(x) => x.into_data(),
+        Pixels::Volume(x) => x.into_data(),
+    }
+    .iter::<f32>()
+    .collect()
+}
+
+#[test]
+fn stored_values_are_scaled_on_the_device() {
+    let device = Device::flex();
+    // Bytes 1, 2, 3, 254, 255, 0 of one picture with two channels of 1 x 3.
+    let words = vec![i32::from_le_bytes([1, 2, 3, 254]), i32::from_le_bytes([255, 0, 0, 0])];
+    let scale = [(2.0, 0.5), (-1.0, 1.0)];
+    let found = Pixels::from_stored(words.clone(), 8, vec![1, 2, 1, 3], 2, &scale, &device).unwrap();
+    assert_eq!(found.shape(), [1, 2, 1, 3]);
+    assert_eq!(numbers(found), [2.5, 4.5, 6.5, -253.0, -254.0, 1.0]);
+    // Two volumes of one channel with voxels 65535 and 7, 0 and 40000, for a model of two channels.
+    let wide = vec![i32::from_le_bytes([255, 255, 7, 0]), i32::from_le_bytes([0, 0, 64, 156])];
+    let found = Pixels::from_stored(wide, 16, vec![2, 2, 1, 1, 2], 1, &scale, &device).unwrap();
+    assert_eq!(numbers(found), [131_070.5, 14.5, -65_534.0, -6.0, 0.5, 80_000.5, 1.0, -39_999.0]);
+    for (words, bits, n_channels) in [(vec![0], 8, 2), (vec![0; 3], 8, 2), (words.clone(), 4, 2), (words, 8, 3)] {
+        let refused = Pixels::from_stored(words, bits, vec![1, 2, 1, 3], n_channels, &scale, &device);
+        assert!(matches!(refused, Err(ModelError::IncompleteBatch { .. })));
+    }
+}
