@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fairtte_data::cohort::Classes;
 use fairtte_data::predictions::{match_predictions, read_probabilities};
 use fairtte_data::{Cohort, Part, Split};
-use fairtte_metrics::classification::{ClassPredictions, best_f1_threshold};
+use fairtte_metrics::classification::ClassPredictions;
 use fairtte_metrics::evaluation::{
     ClassReport, ClassSettings, SampledMetrics, describe_classes, evaluate_classes, sample_classes,
 };
@@ -55,13 +55,14 @@ impl OfClass {
         })
     }
 
-    #[cfg(feature = "train")]
     /// The settings of a class whose threshold has the highest F1 in these samples.
     ///
     /// # Errors
     /// [`CliError::Metric`] without samples of both classes.
+    #[cfg(feature = "train")]
     pub(crate) fn settings(&self) -> Result<ClassSettings, CliError> {
-        Ok(ClassSettings { threshold: best_f1_threshold(&self.predictions)?.threshold, ..ClassSettings::default() })
+        let threshold = fairtte_metrics::classification::best_f1_threshold(&self.predictions)?.threshold;
+        Ok(ClassSettings { threshold, ..ClassSettings::default() })
     }
 
     /// All metrics of a class.

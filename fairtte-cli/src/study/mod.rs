@@ -1,7 +1,7 @@
 //! A study: trainings over data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters, in one
 //! folder that any number of processes and machines fill.
 //!
-//! `file.rs` is the study file, `search.rs` draws, `cells.rs` expands the axes, `plan.rs` resolves a cell and a trial to a run
+//! `file.rs` is the study file, `search.rs` draws, `cells.rs` expands the axes, `measures.rs` are the metrics of curves and of classes, `plan.rs` resolves a cell and a trial to a run
 //! file and names it by its content, `folder.rs` knows where everything is, `lease.rs` keeps two processes off one trial,
 //! `state.rs` tells planned, running, finished and failed trials apart from files alone, `pool.rs` runs them as child
 //! processes, `scores.rs` is what a finished trial leaves behind, and

@@ -56,6 +56,11 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap()
 }
 
+/// Place in the manifest of a row of the results.
+fn place_of(row: &BTreeMap<String, String>) -> usize {
+    row["index"].parse().unwrap()
+}
+
 #[test]
 fn strategies_on_a_class_are_compared_by_auc() {
     let place = tempfile::tempdir().unwrap();
@@ -120,7 +125,7 @@ fn a_study_of_a_class_draws_by_strategy_repeats_and_chooses_by_the_rule() {
     // The chosen erm has the best worst group: means over the two seeds of each draw, worked from the table of all scores.
     let value = |place: usize, epoch: &str, part: &str, group: &str| -> f64 {
         let is = |row: &&BTreeMap<String, String>| {
-            number(&row["index"]) as usize == place
+            place_of(row) == place
                 && row["epoch"] == epoch
                 && row["part"] == part
                 && row["metric"] == "auc"
@@ -136,13 +141,13 @@ fn a_study_of_a_class_draws_by_strategy_repeats_and_chooses_by_the_rule() {
             .collect();
         let rules: BTreeSet<String> = results
             .iter()
-            .filter(|row| number(&row["index"]) as usize == places[0])
+            .filter(|row| place_of(row) == places[0])
             .flat_map(|row| row["kept-by"].split(' ').map(str::to_owned).collect::<Vec<_>>())
             .collect();
         for rule in rules {
             let epoch = |place: usize| {
                 let is = |row: &&BTreeMap<String, String>| {
-                    number(&row["index"]) as usize == place && row["kept-by"].split(' ').any(|known| known == rule)
+                    place_of(row) == place && row["kept-by"].split(' ').any(|known| known == rule)
                 };
                 results.iter().find(is).map(|row| row["epoch"].clone())
             };
