@@ -330,22 +330,21 @@ impl<'a> Loader<'a> {
         }
         let drawn = |at: usize| self.drawn(rows[at], draws.map(|draws| draws[at]), seed, epoch);
         let (words, bits) = match store.size().len() {
-            3 => (stored::words(&self.values::<u16>(rows, drawn)?), u16::BITS as usize),
-            _ => (stored::words(&self.values::<u8>(rows, drawn)?), u8::BITS as usize),
+            3 => (self.words::<u16>(rows, drawn)?, u16::BITS as usize),
+            _ => (self.words::<u8>(rows, drawn)?, u8::BITS as usize),
         };
         let (n_channels, scale) = (store.n_stored_channels(), conversion.from_stored().to_vec());
         Some(self.with_identities(rows, Vec::new(), Some(Stored { words, bits, n_channels, scale })))
     }
 
-    /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`.
-    fn values<'s, V: stored::Value>(
+    /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`, in words.
+    fn words<'s, V: stored::Value>(
         &'s self,
         rows: &[usize],
         drawn: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
-    ) -> Option<Vec<V>> {
+    ) -> Option<Vec<i32>> {
         let Input::Images { store, positions, .. } = &self.input else { return None };
         let n_values = store.n_stored_channels() * self.size().iter().product::<usize>();
-        let mut values = vec![V::default(); rows.len() * n_values];
         let fill = |(at, target): (usize, &mut [V])| {
             let giver = self.inputs.get(rows[at]).copied().unwrap_or(rows[at]);
             let Some(source) = V::of(store.pixels(positions[giver])) else { return false };
@@ -355,12 +354,13 @@ impl<'a> Loader<'a> {
             }
             true
         };
-        let of_one_width = if values.len() < PARALLEL_VALUES {
-            values.chunks_exact_mut(n_values).enumerate().all(fill)
-        } else {
-            values.par_chunks_exact_mut(n_values).enumerate().all(fill)
-        };
-        of_one_width.then_some(values)
+        stored::words(rows.len() * n_values, |values| {
+            if values.len() < PARALLEL_VALUES {
+                values.chunks_exact_mut(n_values).enumerate().all(fill)
+            } else {
+                values.par_chunks_exact_mut(n_values).enumerate().all(fill)
+            }
+        })
     }
 
     /// The change of the image of a row, of which the epoch had `draw` earlier draws; `None` for prediction.

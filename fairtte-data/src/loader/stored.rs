@@ -18,11 +18,10 @@ pub struct Stored {
 }
 
 /// Values of one width.
-pub(super) trait Value: Copy + Default + Send + Sync {
+pub(super) trait Value: bytemuck::Pod + Send + Sync {
     const BITS: usize;
     /// Of stored pixels that have this width.
     fn of(stored: StoredPixels<'_>) -> Option<&[Self]>;
-    fn word(values: &[Self]) -> i32;
 }
 
 impl Value for u8 {
@@ -30,10 +29,6 @@ impl Value for u8 {
 
     fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
         if let StoredPixels::Picture(pixels) = stored { Some(pixels) } else { None }
-    }
-
-    fn word(values: &[Self]) -> i32 {
-        i32::from_le_bytes(std::array::from_fn(|n| values.get(n).copied().unwrap_or(0)))
     }
 }
 
@@ -43,16 +38,20 @@ impl Value for u16 {
     fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
         if let StoredPixels::Volume(voxels) = stored { Some(voxels) } else { None }
     }
-
-    fn word(values: &[Self]) -> i32 {
-        let [low, high] = std::array::from_fn(|n| u32::from(values.get(n).copied().unwrap_or(0)));
-        (low | high << 16).cast_signed()
-    }
 }
 
-/// Values in words.
-pub(super) fn words<V: Value>(values: &[V]) -> Vec<i32> {
-    values.chunks(32 / V::BITS).map(V::word).collect()
+/// The words of `n` values that `fill` writes, if it returns `true`.
+pub(super) fn words<V: Value>(n: usize, fill: impl FnOnce(&mut [V]) -> bool) -> Option<Vec<i32>> {
+    let per_word = 32 / V::BITS;
+    let mut words = vec![0_i32; n.div_ceil(per_word)];
+    let filled = fill(&mut bytemuck::cast_slice_mut(&mut words)[..n]);
+    if cfg!(target_endian = "big") {
+        // There the first value is in the highest bits.
+        for word in &mut words {
+            *word = if V::BITS == 8 { word.swap_bytes() } else { word.rotate_left(16) };
+        }
+    }
+    filled.then_some(words)
 }
 
 #[cfg(test)]
@@ -61,8 +60,16 @@ mod tests {
 
     #[test]
     fn values_are_packed_from_the_lowest_bits_on() {
-        assert_eq!(words(&[1_u8, 2, 3, 255, 7]), [i32::from_be_bytes([255, 3, 2, 1]), 7]);
-        assert_eq!(words(&[1_u16, 0xffff, 9]), [i32::from_be_bytes([255, 255, 0, 1]), 9]);
-        assert!(words::<u8>(&[]).is_empty());
+        fn of<V: Value>(values: &[V]) -> Vec<i32> {
+            let write = |place: &mut [V]| {
+                place.copy_from_slice(values);
+                true
+            };
+            words(values.len(), write).unwrap_or_default()
+        }
+        assert_eq!(of(&[1_u8, 2, 3, 255, 7]), [i32::from_be_bytes([255, 3, 2, 1]), 7]);
+        assert_eq!(of(&[1_u16, 0xffff, 9]), [i32::from_be_bytes([255, 255, 0, 1]), 9]);
+        assert!(of::<u8>(&[]).is_empty());
+        assert!(words::<u8>(3, |_| false).is_none());
     }
 }

@@ -68,6 +68,7 @@ fn batch(groups: &[Option<u32>], has_event: impl Fn(usize) -> bool) -> Batch {
         rows: (0..n).collect(),
         sample_ids: (0..n).map(|i| SampleId::new(format!("s{i}"))).collect(),
         pixels: (0..n * N_COLUMNS).map(|k| ((k * 13) % 17) as f32 / 8.0 - 1.0).collect(),
+        stored: None,
         shape: vec![n, N_COLUMNS],
         time: (0..n).map(|i| 1.5 + ((i * 5) % 9) as f64).collect(),
         event: (0..n).map(has_event).collect(),
