@@ -29,6 +29,7 @@ mod pixels;
 mod resnet2d;
 mod resnet3d;
 mod small;
+mod unet;
 mod vit;
 pub mod weights;
 
@@ -45,9 +46,10 @@ pub use medicalnet::{MedicalNet, MedicalNetDepth};
 pub use mlp::{Mlp, MlpConfig};
 pub use noise::Noise;
 pub use pixels::Pixels;
-pub use resnet2d::ResNet18;
+pub use resnet2d::{Maps, ResNet18};
 pub use resnet3d::ResNet18Volume;
 pub use small::{Small2d, Small3d};
+pub use unet::UnetDecoder;
 pub use vit::{VisionTransformer, VitConfig, VitSize};
 
 // Tests of what is private lie in `tests/inside`, because they name a back end, which nothing in `src` does.
@@ -60,3 +62,6 @@ mod miniature;
 #[cfg(test)]
 #[path = "../tests/inside/parity.rs"]
 mod parity;
+#[cfg(test)]
+#[path = "../tests/inside/unet.rs"]
+mod unet_parity;

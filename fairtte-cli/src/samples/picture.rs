@@ -280,6 +280,7 @@ mod tests {
             event: vec![true],
             competing: vec![0],
             groups: vec![None],
+            masks: None,
         }
     }
 

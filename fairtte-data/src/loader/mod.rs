@@ -29,7 +29,8 @@ use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::DataError;
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
-use crate::image::ImageStore;
+use crate::image::{ImageStore, StoredPixels};
+use crate::loader::augment::Draw;
 
 /// The order in which an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +101,8 @@ pub struct HostBatch {
     pub competing: Vec<usize>,
     /// Group of each sample; `None` where it belongs to none.
     pub groups: Vec<Option<GroupId>>,
+    /// The class of every pixel, `[batch, height, width]`, changed like the pixels; `None` of a loader without masks.
+    pub masks: Option<Vec<u8>>,
 }
 
 /// Makes batches of a cohort.
@@ -114,6 +117,17 @@ pub struct Loader<'a> {
     inputs: Vec<usize>,
     transforms: Vec<Box<dyn PixelTransform + 'a>>,
     augmentation: Option<Augmentation>,
+    masks: Option<MaskInput<'a>>,
+}
+
+/// The source of the masks of a batch.
+#[derive(Debug)]
+struct MaskInput<'a> {
+    store: &'a ImageStore,
+    /// Position in the store of every row of the cohort.
+    positions: Vec<usize>,
+    /// The class of every stored value.
+    classes: [u8; 256],
 }
 
 /// The source of the values of a batch.
@@ -182,7 +196,7 @@ impl<'a> Loader<'a> {
 
     fn over(input: Input<'a>, cohort: &'a Cohort, groups: Vec<Option<GroupId>>) -> Self {
         let (inputs, transforms, causes) = (Vec::new(), Vec::new(), cohort.causes());
-        Self { input, cohort, groups, causes, inputs, transforms, augmentation: None }
+        Self { input, cohort, groups, causes, inputs, transforms, augmentation: None, masks: None }
     }
 
     /// Gives every row the pixels or features of another: row `i` those of row `inputs[i]`. Identities, outcomes and groups stay, and
@@ -222,6 +236,29 @@ impl<'a> Loader<'a> {
         }
         self.augmentation = Some(augmentation).filter(|augmentation| !augmentation.is_identity());
         Ok(self)
+    }
+
+    /// Adds the masks of the images to every batch, whose stored values are the `classes` given. Augmentation moves them with their
+    /// images, by the nearest pixel; changes of intensities, and holes, do not touch them.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] unless masks and images are pictures of one size, [`DataError::ImageNotStored`] for a sample without a
+    /// mask.
+    pub fn with_masks(mut self, store: &'a ImageStore, classes: [u8; 256]) -> Result<Self, DataError> {
+        let (stored, expected) = (store.size(), self.input.image_size());
+        if stored != expected || stored.len() != 2 || store.n_stored_channels() != 1 {
+            let (found, expected) = (stored.iter().product(), expected.iter().product());
+            return Err(DataError::ShapeMismatch { what: "mask", found, expected });
+        }
+        let positions = (0..self.cohort.n()).map(|row| store_position(store, self.cohort, row));
+        let positions = positions.collect::<Result<_, _>>()?;
+        self.masks = Some(MaskInput { store, positions, classes });
+        Ok(self)
+    }
+
+    /// Whether batches have masks.
+    pub fn has_masks(&self) -> bool {
+        self.masks.is_some()
     }
 
     /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for
@@ -299,11 +336,7 @@ impl<'a> Loader<'a> {
                     return;
                 }
             };
-            let augmentation = self.augmentation.as_ref().map(|augmentation| {
-                let sample = &self.cohort.samples[row].sample_id;
-                let draw = draws.map(|draws| augmentation.draw(seed, epoch, sample, draws[at]));
-                (augmentation, draw.unwrap_or_else(|| augmentation.centre()))
-            });
+            let augmentation = self.change_of(row, draws.map(|draws| draws[at]), seed, epoch);
             let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
             let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
             let changes = Changes { transforms, row, epoch, augmentation };
@@ -325,7 +358,35 @@ impl<'a> Loader<'a> {
             event: samples().map(|sample| sample.event).collect(),
             competing: samples().map(|sample| sample.place_of_competing(&self.causes)).collect(),
             groups: rows.iter().map(|&row| self.groups[row]).collect(),
+            masks: self.masks.as_ref().map(|masks| self.masks_of(masks, rows, draws, seed, epoch)),
         }
+    }
+
+    /// The change of the image of a row, which `earlier` draws of it precede in the epoch; `None` for prediction.
+    fn change_of(&self, row: usize, earlier: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, Draw)> {
+        let augmentation = self.augmentation.as_ref()?;
+        let sample = &self.cohort.samples[row].sample_id;
+        let draw = earlier.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
+        Some((augmentation, draw.unwrap_or_else(|| augmentation.centre())))
+    }
+
+    /// The classes of the pixels of a batch, `[batch, height, width]`.
+    fn masks_of(&self, masks: &MaskInput<'_>, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> Vec<u8> {
+        let n_pixels: usize = self.size().iter().product();
+        let mut labels = vec![0; rows.len() * n_pixels];
+        for (at, mask) in labels.chunks_exact_mut(n_pixels).enumerate() {
+            let row = rows[at];
+            let giver = self.inputs.get(row).copied().unwrap_or(row);
+            let StoredPixels::Picture(stored) = masks.store.pixels(masks.positions[giver]) else {
+                unreachable!("masks are stored as pictures")
+            };
+            match self.change_of(row, draws.map(|draws| draws[at]), seed, epoch) {
+                Some((augmentation, draw)) => augmentation.apply_to_labels(&draw, stored, mask),
+                None => mask.copy_from_slice(stored),
+            }
+            mask.iter_mut().for_each(|label| *label = masks.classes[usize::from(*label)]);
+        }
+        labels
     }
 }
 

@@ -39,6 +39,7 @@
 
 mod causal;
 mod config;
+mod discs;
 mod error;
 mod film;
 mod shading;
@@ -61,6 +62,7 @@ use causal::{CausalModel, Sample};
 use write::{Counts, Folder, Request};
 
 pub use config::{BiasKnobs, BiasedAttribute, PictureKind, SimulationConfig, TimeUnit};
+pub use discs::{Discs, DiscsConfig, simulate_discs};
 pub use error::SimulationError;
 
 /// A finished simulation on disk.

@@ -97,8 +97,9 @@ impl StepContext<'_> {
     /// # Errors
     /// [`FairnessError::Survival`] for a negative time.
     pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
-        let Batch { time, event, competing, .. } = batch;
-        Ok(self.outputs.cut_points.targets_of_causes("training", time, event, competing)?)
+        let Batch { time, event, competing, masks, .. } = batch;
+        let targets = self.outputs.cut_points.targets_of_causes("training", time, event, competing)?;
+        Ok(Targets { masks: masks.clone(), ..targets })
     }
 
     /// Times at which a network for this head is evaluated; empty unless it reads times.
