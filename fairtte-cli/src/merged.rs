@@ -2,6 +2,7 @@
 //! variant (data set, head, strategy) is chosen by the name of its table; naming another one later replaces the earlier
 //! one. A wrong key is reported with its place and the nearest valid name.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -25,7 +26,7 @@ const CHOICES: [&str; 9] = [
 pub(crate) const TABLES: [&str; 5] = ["data", "head", "strategy", "estimator", "training.schedule"];
 
 /// Tables that a run file need not have.
-const OPTIONAL: [&str; 5] = ["outcome", "pretrained", "shift", "estimator", "task.binary"];
+const OPTIONAL: [&str; 6] = ["outcome", "pretrained", "shift", "estimator", "task.binary", "task.segmentation"];
 
 /// The table that trains an estimator in place of a network.
 pub(crate) const ESTIMATOR: &str = "estimator";
@@ -198,7 +199,13 @@ impl Merged {
     /// Sets the head, the monitor and the map of `recalibration` of a class, if the run file predicts one and names none.
     pub(crate) fn choose_by_task(&mut self) {
         let kind = self.table.get("task").and_then(|task| task.get("kind")).and_then(Value::as_str);
-        if kind != Some("binary") || self.table.contains_key(ESTIMATOR) {
+        if self.table.contains_key(ESTIMATOR) {
+            return;
+        }
+        if kind == Some("segmentation") {
+            return self.choose_for_masks();
+        }
+        if kind != Some("binary") {
             return;
         }
         let empty = || Value::Table(Table::new());
@@ -210,6 +217,31 @@ impl Merged {
         if let Some(recalibration) = strategy.and_then(|one| one.get_mut("recalibration")).and_then(Value::as_table_mut)
         {
             recalibration.entry("method").or_insert_with(|| Value::String("platt".to_owned()));
+        }
+    }
+
+    /// Sets the network, head and monitor of masks where the run file names none: a U-Net on `resnet18`, without the layers between
+    /// representation and curves.
+    fn choose_for_masks(&mut self) {
+        let empty = || Value::Table(Table::new());
+        let classes = self.table.get("task").and_then(|task| task.get("segmentation")).and_then(|of| of.get("classes"));
+        let of_classes = classes.and_then(Value::as_table).into_iter().flat_map(Table::values);
+        let values = of_classes.filter_map(Value::as_array).flatten().filter_map(Value::as_integer);
+        let n_values = values.chain([0]).collect::<BTreeSet<i64>>().len();
+        let head = self.table.entry("head").or_insert_with(|| chosen_by_name("segmentation"));
+        if let Some(head) = head.get_mut("segmentation").and_then(Value::as_table_mut)
+            && let Ok(n) = i64::try_from(n_values)
+        {
+            head.entry("pixel-classes").or_insert(Value::Integer(n));
+        }
+        if let Some(training) = self.table.entry("training").or_insert_with(empty).as_table_mut() {
+            training.entry("monitor").or_insert_with(|| Value::String("dice-ce".to_owned()));
+        }
+        if let Some(model) = self.table.entry("model").or_insert_with(empty).as_table_mut() {
+            model.entry("backbone").or_insert_with(|| Value::String("resnet18".to_owned()));
+            model.entry("representation").or_insert(Value::Integer(0));
+            model.entry("hidden").or_insert(Value::Integer(0));
+            model.entry("dropout").or_insert(Value::Float(0.0));
         }
     }
 

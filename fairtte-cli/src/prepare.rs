@@ -1,18 +1,19 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep};
 use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
+use fairtte_data::image::{check_mask_shapes, classes_of_values};
 use fairtte_data::loader::Intensity;
 use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
 use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split,
-    write_cohort,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, Generic, ImageStore, Loader, Part, Split, build_cohort,
+    make_split, write_cohort,
 };
-use fairtte_metrics::{GroupId, Groups};
+use fairtte_metrics::{GroupId, Groups, SampleId};
 
 use crate::plural::counted;
 use crate::progress::{Files, say};
@@ -30,14 +31,26 @@ pub(crate) struct Prepared {
     pub(crate) attributes: FittedAttributes,
     /// The summary of the cohort, as written to its file.
     pub(crate) summary: CohortSummary,
-    /// The samples as used for training, if the run has a distribution shift or predicts a class.
+    /// The samples as used for training, if the run has a distribution shift or predicts a class or masks.
     pub(crate) shifted: Option<Cohort>,
     /// The class of every sample, if the run predicts one; those without a class stay in the record, and are not trained on.
     pub(crate) classes: Option<Classes>,
+    /// The masks of the images, if the run predicts masks.
+    pub(crate) masks: Option<PreparedMasks>,
     /// Whose inputs the samples have in training.
     pub(crate) shifted_rows: ShiftedRows,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
+}
+
+/// The masks of the images of a cohort.
+pub(crate) struct PreparedMasks {
+    /// In the size of the images.
+    pub(crate) store: ImageStore,
+    /// The samples with the files of their masks.
+    pub(crate) files: Cohort,
+    /// Number of the class of every value of a pixel.
+    pub(crate) classes: [u8; 256],
 }
 
 /// The inputs of a model.
@@ -130,6 +143,9 @@ impl Prepared {
         };
         let intensity = run.intensity.fit(store, cohort, train)?;
         let mut loader = self.with_shifted_inputs(Loader::new(store, cohort, groups, &intensity)?)?;
+        if let Some(masks) = &self.masks {
+            loader = loader.with_masks(&masks.store, masks.classes)?;
+        }
         if let Some(shift) = &run.shift
             && let Some(blur) = image_blur(cohort, train, self.attributes.all(), shift)?
         {
@@ -177,6 +193,7 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         DataConfig::Tabular(_) => (cohort, None),
         _ => decode(run, &cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
     };
+    let (cohort, masks) = decode_masks(run, cohort, &mut exclusions, care)?;
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     record.notes.iter().for_each(|note| say(format!("note: {note}")));
     if store.is_some() && (care != Care::Usual || run.split.file.is_some()) {
@@ -189,7 +206,8 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     };
     let mut trained = split.without_rows(Part::Train, &shifted_rows.left_out);
     let classes = run.classes(&cohort)?;
-    let of_classes = classes.as_ref().map(|classes| cohort.of_classes(classes));
+    let of_masks = masks.as_ref().map(|_| cohort.of_masks());
+    let of_classes = classes.as_ref().map(|classes| cohort.of_classes(classes)).or(of_masks);
     if let Some(classes) = &classes {
         trained = trained.without_rows(Part::Train, &classes.left_out().into_iter().collect());
         require_both(classes, &trained)?;
@@ -207,7 +225,13 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         }
         None => features(run, of_classes.as_ref().unwrap_or(&cohort), &trained)?,
     };
-    let fingerprint = inputs.fingerprint();
+    let fingerprint = match &masks {
+        None => inputs.fingerprint(),
+        Some(masks) => {
+            let both = [inputs.fingerprint(), masks.store.fingerprint()].concat();
+            blake3::hash(both.as_bytes()).to_hex().to_string()
+        }
+    };
     #[cfg(feature = "train")]
     if folder.is_trained()? {
         folder.require_same_data(&cohort, &split, &attributes, &fingerprint)?;
@@ -231,9 +255,34 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
         summary,
         shifted,
         classes,
+        masks,
         shifted_rows,
         training_groups,
     })
+}
+
+/// The masks of the images, if the run predicts masks: decoded, of known values, and in the proportions of their images. Samples
+/// whose masks cannot be decoded leave the cohort.
+fn decode_masks(
+    run: &RunFile,
+    cohort: Cohort,
+    exclusions: &mut Exclusions,
+    care: Care,
+) -> Result<(Cohort, Option<PreparedMasks>), CliError> {
+    let (DataConfig::Generic(config), Some(task)) = (&run.data, &run.task.segmentation) else {
+        return Ok((cohort, None));
+    };
+    let files = Generic::new(config.clone()).masks_of(&cohort)?;
+    let settings = run.image.of_masks();
+    if ImageStore::estimate(&files, &settings, &run.cache())?.n_bytes_missing > 0 || care != Care::Usual {
+        check_mask_shapes(&cohort, &files, &settings)?;
+    }
+    let of_masks = RunFile { image: settings, ..run.clone() };
+    let (files, store) = decode(&of_masks, &files, exclusions, care)?;
+    let classes = classes_of_values(&store, &files, &task.values())?;
+    let kept: HashSet<&SampleId> = files.samples.iter().map(|sample| &sample.sample_id).collect();
+    let rows: Vec<usize> = (0..cohort.n()).filter(|row| kept.contains(&cohort.samples[*row].sample_id)).collect();
+    Ok((cohort.select(&rows), Some(PreparedMasks { store, files, classes })))
 }
 
 /// Writes the samples without a class, or removes the file of an earlier call.

@@ -140,6 +140,14 @@ pub enum DataError {
         /// The column that the class was read from.
         label: String,
     },
+    /// Masks, where times are expected.
+    #[error("{cohort} has masks (column \"{column}\") and no times, expected a cohort with time and event")]
+    OnlyMasks {
+        /// Name of the cohort.
+        cohort: String,
+        /// The column that names them.
+        column: String,
+    },
     /// Times, where a class is expected.
     #[error("{cohort} has times and no class, expected [task] binary = {{ horizon = .. }} or a column of labels")]
     NoClass {

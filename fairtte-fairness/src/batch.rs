@@ -5,6 +5,7 @@ use fairtte_data::HostBatch;
 use fairtte_data::loader::Stored;
 use fairtte_metrics::{GroupId, SampleId};
 use fairtte_models::{ModelError, Pixels};
+use fairtte_survival::Masks;
 
 /// The samples of one step: pixels on a device, outcomes and groups on the host.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Batch {
     pub competing: Vec<usize>,
     /// Group of the attribute that the strategy works on, `[batch]`; `None` where it is missing.
     pub groups: Vec<Option<GroupId>>,
+    /// The class of every pixel, if the loader has masks.
+    pub masks: Option<Masks>,
 }
 
 impl Batch {
@@ -31,14 +34,16 @@ impl Batch {
     /// # Errors
     /// As [`Pixels::from_host`].
     pub fn from_host(host: HostBatch, device: &Device) -> Result<Self, ModelError> {
-        let HostBatch { rows, sample_ids, pixels, stored, shape, time, event, competing, groups } = host;
+        let HostBatch { rows, sample_ids, pixels, stored, shape, time, event, competing, groups, masks } = host;
+        let n_pixels = shape.iter().skip(2).product();
+        let masks = masks.map(|labels| Masks { labels, n_pixels });
         let pixels = match stored {
             None => Pixels::from_host(pixels, shape, device)?,
             Some(Stored { words, bits, n_channels, scale }) => {
                 Pixels::from_stored(words, bits, shape, n_channels, &scale, device)?
             }
         };
-        Ok(Self { rows, sample_ids, pixels, time, event, competing, groups })
+        Ok(Self { rows, sample_ids, pixels, time, event, competing, groups, masks })
     }
 
     /// Number of samples.

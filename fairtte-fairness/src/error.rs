@@ -27,6 +27,19 @@ pub enum FairnessError {
         /// Name of the strategy.
         strategy: &'static str,
     },
+    /// A network of masks was to be exported.
+    #[error(
+        "a network that predicts masks cannot be exported: the layout of its decoder has no names outside this program"
+    )]
+    MasksNotExported,
+    /// The head predicts masks and the batches have none, or the other way round.
+    #[error(
+        "head {head} and the masks of the data do not fit together, expected masks for a head that predicts them and none for others"
+    )]
+    MasksAndHead {
+        /// Name of the head.
+        head: &'static str,
+    },
     /// A strategy does not say how its predictions depend on the inputs.
     #[error(
         "strategy {strategy} has no gradients for the inputs: it does not say which of its networks predict, and how"

@@ -107,11 +107,11 @@ impl Export {
     /// A model that consists of `network`.
     ///
     /// # Errors
-    /// As [`encoder_tensors`].
+    /// As [`encoder_tensors`]; [`FairnessError::MasksNotExported`] for a network of masks.
     pub(crate) fn of_network(network: &SurvivalNetwork, baseline: Option<&Baseline>) -> Result<Self, FairnessError> {
         let network = network.valid();
         let mut export = Self::shared(network.encoder(), Combination::OneNetwork)?;
-        export.add(CLASSIFIER, network.classifier());
+        export.add(CLASSIFIER, network.classifier().ok_or(FairnessError::MasksNotExported)?);
         export.networks.push(ExportedNetwork::only(baseline));
         Ok(export)
     }

@@ -43,9 +43,12 @@ pub use error::FairnessError;
 pub use export::{Combination, Export, ExportedNetwork};
 pub use features::{Layer, features, features_of};
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
-pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Validation, metrics_of};
+pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Predicted, Validation, metrics_of};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
-pub use predict::{CurveRule, EvaluationPart, Outputs, Parts, fit_baseline, of_cause, predict, survival, targets_of};
+pub use predict::{
+    CurveRule, EvaluationPart, Outputs, Parts, fit_baseline, of_cause, predict, predict_in_batches, survival,
+    targets_of,
+};
 pub use predictor::{FittedModel, ModelSettings, Predictor, write_weights};
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{EQUAL_PREDICTIONS, Strategy, StrategyConfig, Warning, Watched};
@@ -53,7 +56,7 @@ pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
     Choice, ConstantSchedule, CosineSchedule, Criterion, EpochReport, EpochRule, Observer, ScheduleConfig, Scoring,
     Silent, StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
-    choices, score_validation, use_epoch,
+    choices, score_validation, score_validation_masks, use_epoch,
 };
 
 /// A setting in its range, or an error that names key, value and range.

@@ -1,5 +1,8 @@
 //! Validation metrics for early stopping and selection, from predictions alone: the same for every head and strategy.
 //!
+//! Of masks the loss is that of the head, and the Dice of a sample the mean over the values other than the background, at the size of
+//! the model; of a value that neither mask has it is 1.
+//!
 //! The probability of a class is 1 minus the curve of its one interval: AUC, and balanced accuracy at the threshold with the
 //! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the
 //! curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
@@ -9,6 +12,7 @@
 use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, confusion};
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::evaluation::evaluate_cause;
+use fairtte_metrics::masks::PairScore;
 use fairtte_metrics::{
     CensoringCurve, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
     evaluate,
@@ -17,7 +21,7 @@ use fairtte_survival::{IntervalTargets, Targets};
 use ndarray::Array2;
 
 use crate::FairnessError;
-pub use fairtte_records::{AttributeValidation, GroupValidation, Metrics, Monitor, Validation, metrics_of};
+pub use fairtte_records::{AttributeValidation, GroupValidation, Metrics, Monitor, Predicted, Validation, metrics_of};
 
 /// The data against which validation curves are scored.
 #[derive(Debug)]
@@ -106,6 +110,49 @@ pub(crate) fn validate(
     let spread = curves.spread();
     let validation = Validation { nll, metrics, monitored: nll, spread, groups, attributes };
     Ok(Scores { validation, undefined: scored.undefined })
+}
+
+/// Loss and Dice of every sample of the validation part.
+#[derive(Debug, Default)]
+pub(crate) struct OfMasks {
+    pub(crate) losses: Vec<f64>,
+    pub(crate) dice: Vec<f64>,
+}
+
+/// Scores predicted masks: means over the samples, and over those of every group.
+pub(crate) fn validate_masks(of: &OfMasks, groups: &[Groups]) -> Scores {
+    let mean = |values: &[f64], rows: &[usize]| rows.iter().map(|row| values[*row]).sum::<f64>() / rows.len() as f64;
+    let metrics = |rows: &[usize]| metrics_of([(Monitor::Dice, Some(mean(&of.dice, rows)))]);
+    let by_group = |groups: &Groups, (g, level): (usize, &String)| {
+        let rows = rows_of(groups, g);
+        let n = rows.len();
+        let (level, nll) = (level.clone(), mean(&of.losses, &rows));
+        (n > 0).then(|| GroupValidation { level, n, n_events: n, nll, metrics: metrics(&rows) })
+    };
+    let by_attribute = |groups: &Groups| AttributeValidation {
+        attribute: groups.attribute().to_owned(),
+        groups: groups.levels().iter().enumerate().filter_map(|level| by_group(groups, level)).collect(),
+    };
+    let mut attributes: Vec<AttributeValidation> = groups.iter().map(by_attribute).collect();
+    let groups = attributes.first().map(|of| of.groups.clone()).unwrap_or_default();
+    if attributes.len() < 2 {
+        attributes.clear();
+    }
+    let all: Vec<usize> = (0..of.losses.len()).collect();
+    let nll = mean(&of.losses, &all);
+    let validation = Validation { nll, metrics: metrics(&all), monitored: nll, spread: None, groups, attributes };
+    Scores { validation, undefined: Vec::new() }
+}
+
+/// Mean Dice of the classes of pixels other than 0, of one sample.
+pub(crate) fn mean_dice(truth: &[u8], predicted: &[u8], n_classes: usize) -> f64 {
+    let mut counts = vec![PairScore::default(); n_classes];
+    for (truth, predicted) in truth.iter().zip(predicted) {
+        counts[usize::from(*truth)].n_truth += 1;
+        counts[usize::from(*predicted)].n_predicted += 1;
+        counts[usize::from(*truth)].n_common += usize::from(truth == predicted);
+    }
+    counts[1..].iter().map(PairScore::dice).sum::<f64>() / (n_classes - 1) as f64
 }
 
 fn rows_of(groups: &Groups, g: usize) -> Vec<usize> {
@@ -247,6 +294,24 @@ mod tests {
     use super::*;
     use fairtte_survival::CutPoints;
     use ndarray::array;
+
+    #[test]
+    fn the_dice_of_a_sample_is_the_mean_over_the_values_but_the_background() {
+        // Value 1: 2 true, 1 predicted, 1 common: 2/3. Value 2: 1 true, 2 predicted, 1 common: 2/3. Value 3: in neither, 1.
+        let found = mean_dice(&[0, 1, 1, 2], &[0, 1, 2, 2], 4);
+        assert!((found - (2.0 / 3.0 + 2.0 / 3.0 + 1.0) / 3.0).abs() < 1e-15, "{found}");
+        assert!(mean_dice(&[0, 0], &[0, 1], 2).abs() < 1e-15, "what is not there was found");
+    }
+
+    #[test]
+    fn masks_are_scored_by_group() {
+        let of = OfMasks { losses: vec![1.0, 2.0, 6.0], dice: vec![0.5, 0.75, 1.0] };
+        let group = |g| Some(fairtte_metrics::GroupId(g));
+        let groups = Groups::new("sex", vec!["F".into(), "M".into()], vec![group(0), group(0), None]).unwrap();
+        let found = validate_masks(&of, &[groups]).watched(Monitor::WorstGroupDice, 0).unwrap();
+        assert_eq!((found.nll, found.value(Monitor::Dice), found.monitored), (3.0, Some(0.75), 0.625));
+        assert_eq!((found.groups.len(), found.groups[0].n, found.groups[0].nll), (1, 2, 1.5));
+    }
 
     // F_1 = 0.1, 0.3, 0.4 and F_2 = 0, 0.2, 0.5 at the cut points 0, 1, 2: an event of cause 1 at 0.5, of cause 2 at 2, and a
     // censoring at 1.5.

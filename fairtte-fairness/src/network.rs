@@ -1,9 +1,12 @@
-//! Steps 6 and 7 in one module: encoder and classifier.
+//! Steps 6 and 7 in one module: encoder and classifier, or of masks the decoder of a U-Net.
+//!
+//! The representation of a network of masks is the mean over space of the smallest map, the pooled bottleneck: what methods that act
+//! on representations read. The decoder reads the maps themselves.
 
 use crate::Batch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use fairtte_models::{EncoderConfig, ImageEncoder, Noise, initialise};
+use fairtte_models::{EncoderConfig, ImageEncoder, Noise, UnetDecoder, initialise};
 use fairtte_survival::{Classifier, ClassifierConfig};
 use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +29,16 @@ pub struct NetworkSpec {
 #[derive(Module, Debug)]
 pub struct SurvivalNetwork {
     encoder: ImageEncoder,
-    classifier: Classifier,
+    classifier: OutputLayers,
+}
+
+/// What makes the input of the head.
+#[derive(Module, Debug)]
+enum OutputLayers {
+    /// From the representation.
+    Classifier(Classifier),
+    /// From the maps of the backbone.
+    Decoder(UnetDecoder),
 }
 
 /// The result of one forward pass.
@@ -36,7 +48,7 @@ pub struct Forward {
     pub before_dropout: Tensor<2>,
     /// Input of the classifier, `[batch, representation]`.
     pub representation: Tensor<2>,
-    /// Input of the head: `[batch, n_outputs]`, or one column per query time.
+    /// Input of the head: `[batch, n_outputs]`, one column per query time, or of masks `[batch, n_classes n_pixels]`.
     pub outputs: Tensor<2>,
 }
 
@@ -44,7 +56,12 @@ impl SurvivalNetwork {
     /// Builds the network and draws its weights from `stream`.
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
-        let classifier = Classifier::new(&spec.classifier, spec.encoder.n_representation(), device);
+        let classifier = match spec.classifier.pixel_classes {
+            None => {
+                OutputLayers::Classifier(Classifier::new(&spec.classifier, spec.encoder.n_representation(), device))
+            }
+            Some(n_classes) => OutputLayers::Decoder(UnetDecoder::new(n_classes, device)),
+        };
         initialise(Self { encoder, classifier }, stream)
     }
 
@@ -54,15 +71,28 @@ impl SurvivalNetwork {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read them.
     pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
-        let before_dropout = self.encoder.before_dropout(batch.pixels.clone(), noise)?;
+        let (before_dropout, maps) = match &self.classifier {
+            OutputLayers::Classifier(_) => (self.encoder.before_dropout(batch.pixels.clone(), noise)?, None),
+            OutputLayers::Decoder(_) => {
+                let (representation, maps) = self.encoder.with_maps(batch.pixels.clone())?;
+                (representation, Some(maps))
+            }
+        };
         let representation = self.encoder.dropped(before_dropout.clone(), noise);
-        let outputs = self.classifier.forward(representation.clone(), query);
+        let outputs = match (&self.classifier, maps) {
+            (OutputLayers::Decoder(decoder), Some(maps)) => decoder.forward(maps).flatten(1, 3),
+            (OutputLayers::Classifier(classifier), _) => classifier.forward(representation.clone(), query),
+            (OutputLayers::Decoder(_), None) => unreachable!("a decoder has maps"),
+        };
         Ok(Forward { before_dropout, representation, outputs })
     }
 
-    /// The layers from the representation to the outputs.
-    pub fn classifier(&self) -> &Classifier {
-        &self.classifier
+    /// The layers from the representation to the outputs; `None` of a network of masks.
+    pub fn classifier(&self) -> Option<&Classifier> {
+        match &self.classifier {
+            OutputLayers::Classifier(classifier) => Some(classifier),
+            OutputLayers::Decoder(_) => None,
+        }
     }
 
     /// Outputs in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a network.

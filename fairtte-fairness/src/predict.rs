@@ -183,6 +183,26 @@ pub fn predict(
     Ok(found.expect("every block has curves"))
 }
 
+/// Passes what [`Strategy::predict`] gives for every batch of `rows` to `read`, in their order: for predictions that are too large to
+/// be kept, as those of masks are.
+///
+/// # Errors
+/// As [`predict`], and those of `read`.
+pub fn predict_in_batches(
+    strategy: &dyn Strategy,
+    loader: &Loader<'_>,
+    rows: &[usize],
+    rule: &CurveRule<'_>,
+    device: &Device,
+    mut read: impl FnMut(&Batch, &Array2<f64>) -> Result<(), FairnessError>,
+) -> Result<(), FairnessError> {
+    for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
+        let batch = Batch::from_host(host, device)?;
+        read(&batch, &strategy.predict(&batch, rule)?)?;
+    }
+    Ok(())
+}
+
 /// The curves of `rows` by what predicts a batch; `None` if it has none for one.
 pub(crate) fn predict_blocks(
     loader: &Loader<'_>,

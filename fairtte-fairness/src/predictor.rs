@@ -227,5 +227,6 @@ fn with_inputs(sample: &HostBatch, inputs: &[Vec<f32>]) -> HostBatch {
         event: vec![sample.event[0]; n],
         competing: vec![sample.competing[0]; n],
         groups: vec![sample.groups[0]; n],
+        masks: sample.masks.as_ref().map(|labels| labels.repeat(n)),
     }
 }

@@ -18,7 +18,7 @@ those of the training step and the gradients are computed in float64. How far th
 million ReLUs some sit so near 0 that rounding decides on which side, which changes a gradient by percents, here as in
 PyTorch: hence the higher shifts in the training step of full size, and the miniatures, whose units are few, for the kinks.
 
-Made with torch 2.15.0, torchvision 0.29.2, timm 1.0.31, torchtuples 0.2.2, MedicalNet 20f76aa.
+Made with torch 2.15.0, torchvision 0.29.2, timm 1.0.31, torchtuples 0.2.2, MedicalNet 20f76aa, segmentation_models_pytorch 0.6.0.
 """
 
 import argparse
@@ -81,6 +81,33 @@ def resnet18(miniature):
         for stage, width in enumerate(widths):
             setattr(net, f"layer{stage + 1}", ResNet._make_layer(net, BasicBlock, width, 2, stride=1 if stage == 0 else 2))
     return Features(net, resnet_stages, ("fc",))
+
+
+class Unet(nn.Module):
+    """The reference's decoder on the encoder of `resnet18`, whose maps are those that its own encoder returns."""
+
+    def __init__(self, miniature):
+        from segmentation_models_pytorch.base import SegmentationHead
+        from segmentation_models_pytorch.decoders.unet.decoder import UnetDecoder
+
+        super().__init__()
+        self.encoder = resnet18(miniature).net
+        stages, widths = ([4, 4, 6, 8, 10], [9, 7, 6, 5, 4]) if miniature else ([64, 64, 128, 256, 512], [256, 128, 64, 32, 16])
+        self.decoder = UnetDecoder(encoder_channels=[3, *stages], decoder_channels=widths)
+        self.segmentation_head = SegmentationHead(widths[-1], 3, kernel_size=3)
+
+    def forward(self, x):
+        net = self.encoder
+        maps = [x, net.relu(net.bn1(net.conv1(x)))]
+        maps.append(net.layer1(net.maxpool(maps[-1])))
+        for layer in (net.layer2, net.layer3, net.layer4):
+            maps.append(layer(maps[-1]))
+        return self.segmentation_head(self.decoder(maps))
+
+
+def unet(miniature):
+    """Logits of three classes in place of features."""
+    return Features(Unet(miniature), lambda net, x: net(x).flatten(1), ("encoder.fc",))
 
 
 def r3d_18(miniature):
@@ -278,6 +305,8 @@ def main():
         ("mlp", lambda _: mlp(True), (9, 7), [], (9, 7)),
         ("mlp-without-norm", lambda _: mlp(False), (9, 7), [], (9, 7)),
     ]
+    masks = (3, 3, 64, 32) if small else (2, 3, 224, 224)
+    references.append(("unet", unet, masks, [], masks if small else (4, 3, 96, 96)))
     if args.medicalnet:
         # Shortcut A of the reference cuts the gradient, ours does not: outputs only.
         depths = [(10, "B"), (18, "A"), (50, "B")] if small else [(10, "B"), (18, "A"), (34, "A"), (50, "B")]

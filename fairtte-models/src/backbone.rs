@@ -9,11 +9,11 @@ use crate::fast;
 use crate::medicalnet::{MedicalNet, MedicalNetDepth};
 use crate::mlp::Mlp;
 use crate::noise::Noise;
-use crate::resnet2d::ResNet18;
+use crate::resnet2d::{Maps, ResNet18};
 use crate::resnet3d::ResNet18Volume;
 use crate::small::{Small2d, Small3d};
 use crate::vit::{VisionTransformer, VitSize};
-use crate::{EncoderConfig, ModelError, Pixels};
+use crate::{EncoderConfig, ModelError, Pixels, UnetDecoder};
 
 /// Which network turns pixels into features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +227,28 @@ impl Backbone {
             Network::Small3d(net) => net.n_inputs(),
             Network::Mlp(net) => net.n_inputs(),
         }
+    }
+
+    /// Pixels -> features `[batch, n_features]`, with the maps that they are the means of.
+    ///
+    /// # Errors
+    /// [`ModelError::NoMaps`] for another network than [`ResNet18`], [`ModelError::WrongSides`] for sides of the picture that are no
+    /// multiples of [`UnetDecoder::SIDE_MULTIPLE`]; as [`forward`](Self::forward).
+    pub fn with_maps(&self, pixels: Pixels) -> Result<(Tensor<2>, Maps), ModelError> {
+        let (kind, shape, expected) = (self.kind, pixels.shape(), self.n_channels());
+        let Network::ResNet18(net) = &self.network else { return Err(ModelError::NoMaps { backbone: kind.name() }) };
+        let Pixels::Image(x) = pixels else {
+            return Err(ModelError::WrongInput { backbone: kind.name(), shape, expected: kind.expected() });
+        };
+        if shape[1] != expected {
+            return Err(ModelError::WrongChannels { backbone: kind.name(), shape, expected });
+        }
+        let multiple = UnetDecoder::SIDE_MULTIPLE;
+        if shape[2..].iter().any(|side| side % multiple != 0) {
+            return Err(ModelError::WrongSides { shape, multiple });
+        }
+        let maps = net.maps(x);
+        Ok((ResNet18::pooled(&maps), maps))
     }
 
     /// Pixels -> features `[batch, n_features]`, which are in single precision also if the pixels have half; the layers compute

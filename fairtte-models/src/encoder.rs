@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::initialise::UNDRAWN;
 use crate::medicalnet::MedicalNetDepth;
 use crate::noise::Noise;
+use crate::resnet2d::Maps;
 use crate::{Backbone, BackboneKind, EfficientNetB0, MlpConfig, ModelError, Pixels, ResNet18, ResNet18Volume};
 use crate::{Small2d, Small3d, VitConfig, VitSize};
 
@@ -221,6 +222,19 @@ impl ImageEncoder {
             Some(projection) => projection.forward(features),
             None => features,
         })
+    }
+
+    /// As [`before_dropout`](Self::before_dropout), with the maps of the backbone, for the decoder of a U-Net.
+    ///
+    /// # Errors
+    /// As [`Backbone::with_maps`].
+    pub fn with_maps(&self, pixels: Pixels) -> Result<(Tensor<2>, Maps), ModelError> {
+        let (features, maps) = self.backbone.with_maps(pixels)?;
+        let representation = match &self.projection {
+            Some(projection) => projection.forward(features),
+            None => features,
+        };
+        Ok((representation, maps))
     }
 
     /// Applies the dropout of the representation, the last step of [`forward`](Self::forward).

@@ -54,6 +54,20 @@ pub enum ModelError {
         /// Number of channels that it reads.
         expected: usize,
     },
+    /// A backbone without maps at several scales was to be read by the decoder of a U-Net.
+    #[error("backbone {backbone} gives no maps for the decoder of a U-Net, expected resnet18")]
+    NoMaps {
+        /// Name of the backbone.
+        backbone: &'static str,
+    },
+    /// The decoder of a U-Net cannot return to the size of these pictures.
+    #[error("a U-Net got a batch of shape {shape:?}, expected heights and widths that are multiples of {multiple}")]
+    WrongSides {
+        /// Shape of the batch.
+        shape: Vec<usize>,
+        /// What the sides must be multiples of.
+        multiple: usize,
+    },
     /// The settings of one backbone were given together with the name of another.
     #[error("{table} is given, but backbone is \"{backbone}\", expected no settings of another backbone")]
     OtherBackbone {

@@ -110,6 +110,13 @@ pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     columns.reshape([batch, channels, depth, height, width])
 }
 
+/// Every pixel becomes four: `[batch, channels, height, width]` -> twice the height and width.
+pub(crate) fn double_2d(x: Tensor<4>) -> Tensor<4> {
+    let [batch, channels, height, width] = x.dims();
+    let pixels = x.reshape([batch, channels, height, 1, width, 1]);
+    pixels.expand([batch, channels, height, 2, width, 2]).reshape([batch, channels, 2 * height, 2 * width])
+}
+
 /// Mean over all spatial axes, in single precision: `[batch, channels, height, width]` -> `[batch, channels]`.
 pub(crate) fn average_2d(x: Tensor<4>) -> Tensor<2> {
     fast::average(fast::to_single(x)).flatten(1, 3)

@@ -30,6 +30,7 @@ mod precision;
 mod resnet2d;
 mod resnet3d;
 mod small;
+mod unet;
 mod vit;
 pub mod weights;
 
@@ -47,9 +48,10 @@ pub use mlp::{Mlp, MlpConfig};
 pub use noise::Noise;
 pub use pixels::Pixels;
 pub use precision::Precision;
-pub use resnet2d::ResNet18;
+pub use resnet2d::{Maps, ResNet18};
 pub use resnet3d::ResNet18Volume;
 pub use small::{Small2d, Small3d};
+pub use unet::UnetDecoder;
 pub use vit::{VisionTransformer, VitConfig, VitSize};
 
 // Tests of what is private lie in `tests/inside`, because they name a back end, which nothing in `src` does.
@@ -65,3 +67,6 @@ mod parity;
 #[cfg(test)]
 #[path = "../tests/inside/precision.rs"]
 mod precision_tests;
+#[cfg(test)]
+#[path = "../tests/inside/unet.rs"]
+mod unet_parity;

@@ -65,11 +65,8 @@ impl Pixels {
         let n_words = words.len();
         let words: Tensor<2, Int> = Tensor::from_data(TensorData::new(words, [n_words, 1]), (device, DType::I32));
         let mask = (1_i32 << bits) - 1;
-        let value = |place: usize| {
-            let shift = i32::try_from(place * bits).expect("a place in a word");
-            words.clone().bitwise_right_shift_scalar(shift).bitwise_and_scalar(mask)
-        };
-        let values = Tensor::cat((0..per_word).map(value).collect(), 1); // [words, values of a word]
+        let value = |shift| words.clone().bitwise_right_shift_scalar(shift).bitwise_and_scalar(mask);
+        let values = Tensor::cat((0..32).step_by(bits).map(value).collect(), 1); // [words, values of a word]
         let values = values.reshape([n_words * per_word]).narrow(0, 0, n).reshape([batch, n_channels, plane]);
         let of_channels = |numbers: Vec<f32>| -> Tensor<3> {
             Tensor::from_data(TensorData::new(numbers, [1, of_model, 1]), (device, DType::F32))

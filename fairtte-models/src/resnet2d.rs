@@ -18,7 +18,12 @@ use burn::tensor::{Device, Tensor};
 use crate::fast::{self, Activation};
 use crate::layers::{ConvNorm2d, average_2d, basic_blocks, max_pool_2d};
 
-const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+/// Channels of the four stages.
+pub(crate) const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+
+/// What the network computes at five scales, `[batch, channels, height, width]` each: after the first convolution (half of the
+/// sides of the picture) and after every stage (1/4 to 1/32), sides rounded up.
+pub type Maps = [Tensor<4>; 5];
 
 /// The network up to its pooled features.
 #[derive(Module, Debug)]
@@ -44,6 +49,22 @@ impl ResNet18 {
 
     pub(crate) fn n_inputs(&self) -> usize {
         self.stem.n_inputs()
+    }
+
+    /// `[batch, channels, height, width]` -> maps with 64, 64, 128, 256 and 512 channels.
+    pub fn maps(&self, x: Tensor<4>) -> Maps {
+        let stem = self.stem.forward(x, Activation::Relu);
+        let stage = |x: Tensor<4>, n: usize| self.blocks[2 * n..2 * n + 2].iter().fold(x, |x, block| block.forward(x));
+        let first = stage(max_pool_2d(stem.clone()), 0);
+        let second = stage(first.clone(), 1);
+        let third = stage(second.clone(), 2);
+        let fourth = stage(third.clone(), 3);
+        [stem, first, second, third, fourth]
+    }
+
+    /// The last of the [`maps`](Self::maps) -> `[batch, 512]`, as [`forward`](Self::forward).
+    pub(crate) fn pooled([.., last]: &Maps) -> Tensor<2> {
+        average_2d(last.clone())
     }
 
     /// `[batch, channels, height, width]` -> `[batch, 512]`.

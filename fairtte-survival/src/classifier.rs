@@ -19,7 +19,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::Outcomes;
 use serde::{Deserialize, Serialize};
 
-use crate::{CutPoints, SurvivalError, SurvivalHead, Targets, TimeScale, marginal_hazard, marginal_hazards};
+use crate::{
+    CutPoints, Segmentation, SurvivalError, SurvivalHead, Targets, TimeScale, marginal_hazard, marginal_hazards,
+};
 
 /// The shape and the initial outputs of a classifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct ClassifierConfig {
     pub start: Option<Vec<f64>>,
     /// How times are scaled, if the classifier reads them.
     pub time_scale: Option<TimeScale>,
+    /// Classes of a pixel, if masks are predicted: then the decoder of a U-Net takes the place of the classifier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pixel_classes: Option<usize>,
 }
 
 impl ClassifierConfig {
@@ -77,6 +82,7 @@ impl ClassifierConfig {
             bias: start.is_some(),
             start,
             time_scale: head.time_scale(train)?,
+            pixel_classes: head.of_masks().map(Segmentation::n_classes),
         })
     }
 }
@@ -99,7 +105,7 @@ impl Classifier {
         let linear = |from, to, bias| {
             LinearConfig::new(from, to).with_bias(bias).with_initializer(Initializer::Zeros).init(device)
         };
-        let ClassifierConfig { hidden, n_outputs, bias, ref start, time_scale } = *config;
+        let ClassifierConfig { hidden, n_outputs, bias, ref start, time_scale, .. } = *config;
         let inputs = representation + usize::from(time_scale.is_some());
         let (hidden, width) = if hidden == 0 { (None, inputs) } else { (Some(linear(inputs, hidden, true)), hidden) };
         let output = linear(width, n_outputs, bias);

@@ -128,6 +128,32 @@ pub struct Targets {
     pub pieces: PieceTargets,
     /// What ended the observation within the grid: 0 = nothing, 1 = the event, 2, .. = an event of another cause.
     pub causes: Vec<usize>,
+    /// The classes of the pixels, if masks are predicted and these are the samples of a batch.
+    pub masks: Option<Masks>,
+}
+
+/// The class of every pixel of some samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// Classes from 0, `[n, n_pixels]`, row by row of each mask.
+    pub labels: Vec<u8>,
+    /// Pixels of one mask, at least 1.
+    pub n_pixels: usize,
+}
+
+impl Masks {
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        self.labels.len() / self.n_pixels.max(1)
+    }
+
+    /// The classes of the pixels of one sample, `[n_pixels]`.
+    ///
+    /// # Panics
+    /// If `row` is not below [`n`](Self::n).
+    pub fn of(&self, row: usize) -> &[u8] {
+        &self.labels[row * self.n_pixels..(row + 1) * self.n_pixels]
+    }
 }
 
 impl Targets {
@@ -281,6 +307,7 @@ impl CutPoints {
             intervals: IntervalTargets { index, event: causes.iter().map(|cause| *cause == 1).collect() },
             pieces: self.pieces(time, event),
             causes,
+            masks: None,
         })
     }
 

@@ -36,10 +36,10 @@ pub use classifier::{Classifier, ClassifierConfig};
 pub use error::SurvivalError;
 pub use heads::{
     Binary, BinaryConfig, Cox, CoxConfig, CoxTime, CoxTimeConfig, DeepHit, DeepHitConfig, HeadConfig, HeadSettings,
-    NnetSurvival, NnetSurvivalConfig, NoSettings, PcHazard, PcHazardConfig, Pmf, PmfConfig, Ranking, SurvivalHead,
-    marginal_hazard, marginal_hazards, register_head,
+    NnetSurvival, NnetSurvivalConfig, NoSettings, PcHazard, PcHazardConfig, Pmf, PmfConfig, Ranking, Segmentation,
+    SegmentationConfig, SurvivalHead, marginal_hazard, marginal_hazards, register_head,
 };
 pub use interpolation::{Interpolation, PredictionGrid};
-pub use intervals::{ChosenGrid, CutPoints, GridKind, IntervalTargets, PieceTargets, Targets, crowded_share};
+pub use intervals::{ChosenGrid, CutPoints, GridKind, IntervalTargets, Masks, PieceTargets, Targets, crowded_share};
 pub use registry::{Additions, Registered};
 pub use time_scale::TimeScale;

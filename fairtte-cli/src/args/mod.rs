@@ -203,6 +203,8 @@ pub enum SimulationKind {
     Images,
     /// A table of treated and untreated people whose hazards and survival curves are known
     Hazards,
+    /// Pictures of optic discs with their masks, of which one group has cups of lower contrast
+    Discs,
 }
 
 /// Arguments of `simulate`.

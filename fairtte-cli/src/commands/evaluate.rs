@@ -81,6 +81,9 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
             if open.file.is_of_class() {
                 return classes::run_of_arguments(arguments, &open, &outputs);
             }
+            if open.file.is_of_masks() {
+                return masks::run_of_arguments(arguments, &open, &outputs);
+            }
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
@@ -163,6 +166,9 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let OpenRun { file: run, folder } = open;
     if run.is_of_class() {
         return classes::evaluate_run(open, target, outputs);
+    }
+    if run.is_of_masks() {
+        return masks::evaluate_run(open, target, outputs);
     }
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;

@@ -1,5 +1,7 @@
-//! `fairtte simulate`: a cohort with known causes of every bias, in the generic layout, or a table with known hazards.
+//! `fairtte simulate`: a cohort with known causes of every bias, in the generic layout, a table with known hazards, or pictures with
+//! masks.
 
+mod discs;
 mod hazards;
 
 use fairtte_data::simulated::{SimulationConfig, simulate};
@@ -23,6 +25,9 @@ pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     if arguments.rows.is_some() {
         let message = "only people with known hazards have given covariates, expected --kind hazards".to_owned();
         return Err(CliError::setting("--rows", message, None));
+    }
+    if arguments.kind == SimulationKind::Discs {
+        return discs::run(arguments, merged);
     }
     let config: SimulationConfig = merged.into_config()?;
     config.validate()?;

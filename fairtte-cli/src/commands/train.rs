@@ -1,6 +1,7 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
 mod estimator;
+mod masks;
 mod probe;
 mod resume;
 mod selected;
@@ -137,7 +138,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let (train, validation) = (split.rows(Part::Train), prepared.validation());
     // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes_of_event(train)?;
-    let cut_points = if run.is_of_class() { CutPoints::of_class() } else { time_grid(&open, &outcomes)? };
+    let cut_points = if run.has_times() { time_grid(&open, &outcomes)? } else { CutPoints::of_class() };
     if let Some(estimator) = &run.estimator {
         let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
         fit_estimator(&open, &prepared, estimator, &cut_points, grid)?;
@@ -227,14 +228,14 @@ fn say_who_has_no_group(rows: &[usize], groups: &[Option<GroupId>], strategy: &s
     ));
 }
 
-/// The times at which the model predicts; of a class those of its one interval.
+/// The times at which the model predicts; of a class, or of masks, those of its one interval.
 fn grid_of(
     run: &RunFile,
     cut_points: &CutPoints,
     head: &dyn SurvivalHead,
     outcomes: &Outcomes,
 ) -> Result<PredictionGrid, CliError> {
-    if run.is_of_class() {
+    if !run.has_times() {
         return Ok(PredictionGrid::at_cut_points(cut_points));
     }
     let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
@@ -257,14 +258,14 @@ fn time_grid(open: &OpenRun, outcomes: &Outcomes) -> Result<CutPoints, CliError>
 }
 
 /// How the validation part is scored: curves with the weights for censoring of the evaluation, from the unchanged outcomes of
-/// the data. A class has none.
+/// the data. A class and masks have none.
 fn scoring_of(
     run: &RunFile,
     prepared: &Prepared,
     grid: PredictionGrid,
     cut_points: &CutPoints,
 ) -> Result<Scoring, CliError> {
-    let cohort = if run.is_of_class() { prepared.training_cohort() } else { &prepared.cohort };
+    let cohort = if run.has_times() { &prepared.cohort } else { prepared.training_cohort() };
     let train = cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
     Ok(Scoring::new(grid, cut_points, &run.evaluation, &train)?)
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use fairtte_fairness::strategies::StepReport;
-use fairtte_fairness::{EpochReport, Monitor, Observer};
+use fairtte_fairness::{EpochReport, Monitor, Observer, Predicted};
 use indicatif::ProgressBar;
 
 use super::{bar, say};
@@ -65,8 +65,11 @@ impl Observer for Training {
 
     fn epoch_done(&mut self, report: &EpochReport) {
         let EpochReport { epoch, train_loss, validation, best, .. } = report;
-        let (loss, ranking, label) =
-            if validation.is_of_class() { ("bce", Monitor::Auc, "AUC") } else { ("nll", Monitor::CTd, "C^td") };
+        let (loss, ranking, label) = match validation.predicted() {
+            Predicted::Curves => ("nll", Monitor::CTd, "C^td"),
+            Predicted::Class => ("bce", Monitor::Auc, "AUC"),
+            Predicted::Masks => ("loss", Monitor::Dice, "Dice"),
+        };
         let ranked = validation.value(ranking).map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}"));
         let mark = if *best { "  best" } else { "" };
         self.line(&format!(

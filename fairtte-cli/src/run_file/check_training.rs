@@ -2,8 +2,9 @@
 
 use fairtte_classical::Estimator;
 use fairtte_fairness::strategies::ExpectedBatch;
-use fairtte_fairness::{Monitor, PretrainedConfig, StrategyConfig};
-use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead};
+use fairtte_fairness::{Monitor, Predicted, PretrainedConfig, StrategyConfig};
+use fairtte_models::{BackboneKind, UnetDecoder};
+use fairtte_survival::{CutPoints, PredictionGrid, Segmentation, SurvivalError, SurvivalHead};
 
 use super::RunFile;
 use super::training::TimeConfig;
@@ -64,31 +65,83 @@ impl RunFile {
 
     /// Head and monitor are those of the task.
     fn check_head_and_monitor(&self, head: &dyn SurvivalHead) -> Result<(), CliError> {
-        let of_class = self.is_of_class();
-        if head.predicts_class() != of_class {
-            let message = if of_class {
-                format!(
-                    "{} predicts survival curves, expected [head.binary] with [task] kind = \"binary\"",
-                    head.name()
-                )
-            } else {
-                format!("{} predicts a class, expected [task] kind = \"binary\" with it", head.name())
+        let (wanted, name) = (self.predicted(), head.name());
+        let of_head = match head {
+            head if head.of_masks().is_some() => Predicted::Masks,
+            head if head.predicts_class() => Predicted::Class,
+            _ => Predicted::Curves,
+        };
+        if of_head != wanted {
+            let predicts = of_head.words();
+            let message = match (wanted, of_head) {
+                (Predicted::Class, _) => {
+                    format!("{name} predicts {predicts}, expected [head.binary] with [task] kind = \"binary\"")
+                }
+                (Predicted::Masks, _) => {
+                    format!(
+                        "{name} predicts {predicts}, expected [head.segmentation] with [task] kind = \"segmentation\""
+                    )
+                }
+                (Predicted::Curves, Predicted::Masks) => {
+                    format!("{name} predicts masks, expected [task] kind = \"segmentation\" with it")
+                }
+                (Predicted::Curves, _) => format!("{name} predicts a class, expected [task] kind = \"binary\" with it"),
             };
             return Err(CliError::setting("head", message, None));
         }
-        if self.training.monitor.is_of_class() != of_class {
-            let known: Vec<&str> = Monitor::of_task(of_class).map(Monitor::name).collect();
-            let what = if of_class { "a class" } else { "survival curves" };
+        if self.training.monitor.predicted() != wanted {
+            let known: Vec<&str> = Monitor::of_task(wanted).map(Monitor::name).collect();
             let message = format!(
-                "{} is no metric of {what}, expected one of {}",
+                "{} is no metric of {}, expected one of {}",
                 self.training.monitor.name(),
+                wanted.words(),
                 known.join(", ")
             );
             return Err(CliError::setting("training.monitor", message, None));
         }
-        if of_class && self.time != TimeConfig::default() {
-            let message = "it has no effect on a class, which has no time grid".to_owned();
+        if wanted != Predicted::Curves && self.time != TimeConfig::default() {
+            let (what, have) = (wanted.words(), if wanted == Predicted::Masks { "have" } else { "has" });
+            let message = format!("it has no effect on {what}, which {have} no time grid");
             return Err(CliError::setting("time", message, None));
+        }
+        if wanted == Predicted::Masks { self.check_network_of_masks(head) } else { Ok(()) }
+    }
+
+    /// Head, network and strategy are those that masks can be predicted with.
+    fn check_network_of_masks(&self, head: &dyn SurvivalHead) -> Result<(), CliError> {
+        let refused = |key: &str, message: String| Err(CliError::setting(key, message, None));
+        let n_values = self.task.segmentation.as_ref().map(|task| task.values().len());
+        let n_classes = head.of_masks().map(Segmentation::n_classes);
+        if let (Some(n_values), Some(n_classes)) = (n_values, n_classes)
+            && n_values != n_classes
+        {
+            let message = format!(
+                "{n_classes}, but the classes of [task] segmentation have {n_values} values with the background, expected it to be left out"
+            );
+            return refused("head.segmentation.pixel-classes", message);
+        }
+        if self.model.backbone != BackboneKind::ResNet18 {
+            let message = format!("{} has no decoder for masks, expected resnet18", self.model.backbone.name());
+            return refused("model.backbone", message);
+        }
+        let layers = [
+            ("model.representation", self.model.representation > 0),
+            ("model.hidden", self.model.hidden > 0),
+            ("model.dropout", self.model.dropout > 0.0),
+        ];
+        if let Some((key, _)) = layers.into_iter().find(|(_, is_given)| *is_given) {
+            let message =
+                "it has no effect on masks: the decoder reads the maps of the backbone, expected 0".to_owned();
+            return refused(key, message);
+        }
+        let (size, multiple) = (&self.image.size, UnetDecoder::SIDE_MULTIPLE);
+        if size.len() == 2 && size.iter().any(|side| side % multiple != 0) {
+            let message = format!("{size:?} cannot be halved five times, expected multiples of {multiple}");
+            return refused("image.size", message);
+        }
+        if !self.strategy.models_masks() {
+            let (name, known) = (self.strategy.name(), StrategyConfig::of_masks().join(", "));
+            return refused("strategy", format!("{name} does not work with masks, expected one of {known}"));
         }
         Ok(())
     }

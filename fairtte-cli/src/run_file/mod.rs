@@ -18,7 +18,7 @@ use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, Sp
 use fairtte_metrics::EvaluationSettings;
 use serde::{Deserialize, Serialize};
 
-pub use self::task::TaskConfig;
+pub use self::task::{SegmentationTask, TaskConfig};
 use self::training::{
     EncoderConfig, HeadConfig, OptimiserConfig, PretrainedConfig, StrategyConfig, TimeConfig, TrainingConfig,
     path_of_weights, reads_groups,
@@ -54,7 +54,7 @@ pub struct RunFile {
     /// Threads; 0 = one per core.
     #[serde(default)]
     pub threads: usize,
-    /// What is predicted: times to an event, or a class.
+    /// What is predicted: times to an event, a class, or masks.
     #[serde(default, skip_serializing_if = "TaskConfig::is_default")]
     pub task: TaskConfig,
     /// The data set.
@@ -220,8 +220,8 @@ impl RunFile {
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
         merged.check_estimator()?;
         merged.name_after_file();
-        merged.choose_by_data();
         merged.choose_by_task();
+        merged.choose_by_data();
         let mut run: Self = merged.into_config()?;
         if run.attribute.is_empty() {
             run.attribute = run.data.default_attributes();
@@ -271,7 +271,7 @@ impl RunFile {
         let monitor = self.written().word("training.monitor");
         self.groups.train.is_empty()
             && !self.strategy_reads_groups()
-            && !["worst-group-c-td", "worst-group-auc"].contains(&monitor.as_str())
+            && !["worst-group-c-td", "worst-group-auc", "worst-group-dice"].contains(&monitor.as_str())
     }
 
     /// Whether epochs are kept by rules that name this attribute, `gap-c-td@sex`: if one training serves several.

@@ -128,6 +128,17 @@ impl RunFolder {
         self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
     }
 
+    /// The table of the predicted masks of a part, as `evaluate-masks` reads it; `epoch` as in [`predictions_of`](Self::predictions_of).
+    pub(crate) fn mask_table(&self, part: Part, epoch: Option<usize>) -> PathBuf {
+        self.path.join(format!("{MASKS}{}{}.csv", suffix(part), of_epoch(epoch)))
+    }
+
+    /// The folder of the predicted masks.
+    #[cfg(feature = "train")]
+    pub(crate) fn masks(&self, epoch: Option<usize>) -> PathBuf {
+        self.path.join(format!("{MASKS}{}", of_epoch(epoch)))
+    }
+
     /// The warnings of the training.
     fn warnings_file(&self) -> PathBuf {
         self.path.join("warnings.json")
@@ -223,9 +234,13 @@ impl RunFolder {
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_result = [OF_EPOCH, OF_CAUSE, FEATURES, "bias"].iter().any(|begin| name.starts_with(begin));
+            let is_result = [OF_EPOCH, OF_CAUSE, FEATURES, "bias", MASKS].iter().any(|begin| name.starts_with(begin));
             if is_result && entry.path().is_file() {
                 remove_file(&entry.path())?;
+            }
+            #[cfg(feature = "train")]
+            if name == MASKS || name.starts_with(MASKS_OF_EPOCH) {
+                model::remove_folder(&entry.path())?;
             }
         }
         remove_file(&self.predictions())
@@ -241,7 +256,8 @@ impl RunFolder {
     /// # Errors
     /// [`CliError::Training`] if the folder of the checkpoints cannot be read.
     pub(crate) fn is_trained(&self) -> Result<bool, CliError> {
-        Ok(self.predictions().exists() || self.done().exists() || self.has_checkpoint()?)
+        let is_predicted = self.predictions().exists() || self.mask_table(Part::Test, None).exists();
+        Ok(is_predicted || self.done().exists() || self.has_checkpoint()?)
     }
 
     /// Writes the warnings of the training; an empty list means that there were none.
@@ -278,6 +294,16 @@ const OF_CAUSE: &str = "predictions-of-cause-";
 const PARQUET: &str = ".parquet";
 /// Beginning of the names of files with features of the network.
 const FEATURES: &str = "features-";
+
+/// Beginning of the names of predicted masks: their folder, and the tables that name them.
+const MASKS: &str = "masks";
+#[cfg(feature = "train")]
+const MASKS_OF_EPOCH: &str = "masks-epoch-";
+
+/// Empty for the epoch of the monitor.
+fn of_epoch(epoch: Option<usize>) -> String {
+    epoch.map(|epoch| format!("-epoch-{epoch:05}")).unwrap_or_default()
+}
 
 /// Removes a file, if there is one.
 ///

@@ -281,6 +281,7 @@ mod tests {
             event: vec![true],
             competing: vec![0],
             groups: vec![None],
+            masks: None,
         }
     }
 

@@ -221,6 +221,7 @@ impl Runs {
             let help = "write [split] validation = 1 / folds, test = 1 / folds and train = the rest";
             return Err(CliError::setting("split.validation", message, Some(help)));
         }
+        of_first.1.require_no_masks("the choice among runs")?;
         let classes = of_first.1.classes(&cohort)?;
         Ok(Self { root: root.to_owned(), trainings, common: Common { cohort, groups, splits, classes } })
     }

@@ -6,11 +6,13 @@
 //! | subject, visit | one subject per value of the subject column; every row is a visit |
 //! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from the image to event or censoring |
 //! | class | with `label` in place of time and event: the column is 1/0, or `label-value` names the positive value |
+//! | masks | with `mask` in place of time and event: the column has the file of the mask of every image, a PNG or TIFF picture (`image/label_map.rs`) |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
 //! | attributes | every column that is not mapped to something else |
 //! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
 //! | source, licence, access | the user's own |
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SubjectId;
@@ -19,9 +21,12 @@ use serde::{Deserialize, Serialize};
 use super::NO_OUTCOMES;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
+use crate::cohort::{
+    Cohort, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime, OutcomeConfig, Sample,
+};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedTime, OutcomeConfig};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::error::Place;
 use crate::table::Table;
 use crate::{Adapter, DataError};
 
@@ -76,6 +81,10 @@ pub struct GenericConfig {
     /// The value of `label` of a positive sample, whatever its case; every other value is negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_value: Option<String>,
+    /// Column with the path of the mask of every image in place of time and event, for `[task] kind = "segmentation"`; relative like
+    /// those of images. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
     /// Unit of the time column, for axis labels; `time units` if not given.
     #[serde(default = "unnamed_unit")]
     pub time_unit: String,
@@ -115,13 +124,14 @@ impl GenericConfig {
             event: event_column(),
             label: None,
             label_value: None,
+            mask: None,
             time_unit: unnamed_unit(),
         }
     }
 
     fn outcome_columns(&self) -> OutcomeColumns<'_> {
         let (label, label_value) = (self.label.as_deref(), self.label_value.as_deref());
-        OutcomeColumns { time: &self.time, event: &self.event, label, label_value }
+        OutcomeColumns { time: &self.time, event: &self.event, label, label_value, mask: self.mask.as_deref() }
     }
 
     pub(super) fn resolve_paths(&mut self, base: &Path) {
@@ -146,6 +156,33 @@ impl Generic {
         let table = &self.config.table;
         let root = self.config.image_root.as_deref().or(table.parent()).unwrap_or(Path::new(""));
         std::path::absolute(root.join("")).map_err(|source| DataError::read(root, source))
+    }
+
+    /// The same samples with the files of their masks in place of those of their images.
+    ///
+    /// # Errors
+    /// [`DataError::MissingColumn`], [`DataError::InvalidCell`] for a sample of `cohort` without a mask, and what reading the table
+    /// returns.
+    pub fn masks_of(&self, cohort: &Cohort) -> Result<Cohort, DataError> {
+        let column = self.config.mask.clone().unwrap_or_default();
+        let table = Table::read(&self.config.table)?;
+        let cells = table.text(&column)?;
+        let ids = table.text(self.config.sample.as_ref().unwrap_or(&self.config.image))?;
+        let root = self.image_root()?;
+        let files: HashMap<&str, &str> =
+            ids.iter().zip(&cells).filter_map(|(id, cell)| Some((id.as_deref()?, cell.as_deref()?))).collect();
+        let with_mask = |sample: &Sample| {
+            let file = files.get(sample.sample_id.as_str()).ok_or_else(|| DataError::InvalidCell {
+                column: column.clone(),
+                sample: sample.sample_id.as_str().to_owned(),
+                value: "empty".to_owned(),
+                expected: "the path of a mask",
+                place: Place { file: self.config.table.clone(), row: sample.source_row },
+            })?;
+            Ok(Sample { image: root.join(file), ..sample.clone() })
+        };
+        let samples = cohort.samples.iter().map(with_mask).collect::<Result<Vec<_>, DataError>>()?;
+        Ok(Cohort { samples, ..cohort.clone() })
     }
 
     fn dataset_name(&self) -> String {
@@ -181,6 +218,8 @@ pub(super) enum Observed {
     Times(ObservedTime),
     /// The class.
     Class(ObservedLabel),
+    /// The mask.
+    Mask(ObservedMask),
 }
 
 /// The columns of outcomes of a table.
@@ -189,6 +228,7 @@ pub(super) struct OutcomeColumns<'a> {
     pub(super) event: &'a str,
     pub(super) label: Option<&'a str>,
     pub(super) label_value: Option<&'a str>,
+    pub(super) mask: Option<&'a str>,
 }
 
 impl OutcomeColumns<'_> {
@@ -202,6 +242,9 @@ impl OutcomeColumns<'_> {
         if let Some(label) = self.label {
             let positive = self.label_value.map(str::to_owned);
             return Ok(Observed::Class(ObservedLabel { label: named(label)?, positive }));
+        }
+        if let Some(mask) = self.mask {
+            return Ok(Observed::Mask(ObservedMask { mask: named(mask)? }));
         }
         let (time, event) = (named(self.time)?, named(self.event)?);
         Ok(Observed::Times(ObservedTime { time, event, outcome: outcome.cloned() }))
@@ -217,6 +260,7 @@ impl Observed {
                 let positive = positive.as_deref().unwrap_or("1");
                 return format!("class from column \"{}\", positive is \"{positive}\"", label.name);
             }
+            Self::Mask(rule) => return format!("masks from column \"{}\"", rule.mask.name),
         };
         let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
         match &rule.outcome {
@@ -236,6 +280,7 @@ impl Observed {
                 let positive = positive.clone().unwrap_or_else(|| "1".to_owned());
                 return vec![of("label", label.name.clone()), of("label-value", positive)];
             }
+            Self::Mask(rule) => return vec![of("mask", rule.mask.name.clone())],
         };
         let mut options =
             vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
@@ -252,6 +297,7 @@ pub(super) fn boxed(rule: Option<Observed>) -> Box<dyn LabelRule> {
         None => Box::new(NoOutcome),
         Some(Observed::Times(rule)) => Box::new(rule),
         Some(Observed::Class(rule)) => Box::new(rule),
+        Some(Observed::Mask(rule)) => Box::new(rule),
     }
 }
 
@@ -261,6 +307,7 @@ pub(super) fn outcome_cells(rule: Option<&Observed>, index: usize) -> Vec<&Optio
         None => Vec::new(),
         Some(Observed::Times(rule)) => vec![&rule.time.cells[index], &rule.event.cells[index]],
         Some(Observed::Class(rule)) => vec![&rule.label.cells[index]],
+        Some(Observed::Mask(rule)) => vec![&rule.mask.cells[index]],
     }
 }
 
@@ -273,14 +320,16 @@ pub(super) fn provenance_of(
     rule: Option<&Observed>,
 ) -> Provenance {
     let of_outcome: &[Reason] = match rule {
-        Some(Observed::Class(_)) => &[Reason::MissingLabel],
+        Some(Observed::Class(_) | Observed::Mask(_)) => &[Reason::MissingLabel],
         _ => &[Reason::MissingTime, Reason::MissingEvent],
     };
     options.extend(rule.map(Observed::options).unwrap_or_default());
     let sentence = rule.map_or_else(|| NO_OUTCOMES.to_owned(), Observed::sentence);
     let mut provenance = hasher.finish(name, sentence, version, options, &[reasons, of_outcome].concat());
-    if let Some(Observed::Class(rule)) = rule {
-        provenance.label = Some(rule.label.name.clone());
+    match rule {
+        Some(Observed::Class(rule)) => provenance.label = Some(rule.label.name.clone()),
+        Some(Observed::Mask(rule)) => provenance.mask = Some(rule.mask.name.clone()),
+        Some(Observed::Times(_)) | None => {}
     }
     provenance
 }
@@ -299,6 +348,7 @@ impl Generic {
         let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
         let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
         let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]).chain(config.label.as_ref());
+        let mapped = mapped.chain(config.mask.as_ref());
         let mapped: Vec<&str> = mapped.map(String::as_str).collect();
         let names = table.names().into_iter().filter(|name| !mapped.contains(name));
         let attributes = names.map(|name| Ok(AttributeColumn::new(name, table.text(name)?)));

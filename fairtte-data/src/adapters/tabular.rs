@@ -236,7 +236,7 @@ impl Tabular {
             None => (0..table.n_rows()).map(numbered).collect(),
         };
         let (label, label_value) = (config.label.as_deref(), config.label_value.as_deref());
-        let columns = OutcomeColumns { time: &config.time, event: &config.event, label, label_value };
+        let columns = OutcomeColumns { time: &config.time, event: &config.event, label, label_value, mask: None };
         let read = |outcome| columns.read(outcome, cells).map(Some);
         let rule = match outcomes {
             Read::Nothing => None,

@@ -89,6 +89,13 @@ pub struct ObservedLabel {
     pub positive: Option<String>,
 }
 
+/// The table names the mask of every row: what is known of it is in the mask, and as an outcome it is an event at time 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedMask {
+    /// Files of masks.
+    pub mask: NamedCells,
+}
+
 /// Nothing is known about the outcomes: every row is censored at time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoOutcome;
@@ -179,6 +186,19 @@ impl LabelRule for ObservedLabel {
             place: manifest.place(index),
         })?;
         Ok(Label::Kept { time: CLASS_TIME, event })
+    }
+}
+
+impl LabelRule for ObservedMask {
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        if let Some(label) = incomplete(manifest, index) {
+            return Ok(label);
+        }
+        let NamedCells { name, cells } = &self.mask;
+        Ok(match &cells[index] {
+            Some(_) => Label::Kept { time: CLASS_TIME, event: true },
+            None => empty(manifest, index, Reason::MissingLabel, &format!("column \"{name}\"")),
+        })
     }
 }
 

@@ -18,7 +18,7 @@ pub use class::{Classes, HorizonConfig};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub(crate) use file::is_record;
 pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
-pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedTime};
+pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use outcome::{CauseOfEnd, OutcomeConfig};
 pub use provenance::{ContentHasher, Provenance};
@@ -151,6 +151,17 @@ impl Cohort {
         self.time_unit != crate::adapters::unnamed_unit()
     }
 
+    /// The column with the mask of every sample; `None` of a cohort without masks.
+    pub fn mask(&self) -> Option<&str> {
+        self.provenance.as_ref()?.mask.as_deref()
+    }
+
+    /// The same samples as a training on masks reads them: every sample has its outcome, which is in its mask.
+    #[must_use]
+    pub fn of_masks(&self) -> Self {
+        Self { provenance: None, time_unit: crate::adapters::unnamed_unit(), ..self.clone() }
+    }
+
     /// Number of observed events.
     pub fn n_events(&self) -> usize {
         self.samples.iter().filter(|sample| sample.event).count()
@@ -165,7 +176,7 @@ impl Cohort {
     ///
     /// # Errors
     /// [`DataError::SeveralCauses`] if events have several causes, so that nothing takes those of others for censorings;
-    /// [`DataError::NoTimes`] of a class, so that nothing takes it for times;
+    /// [`DataError::NoTimes`] of a class and [`DataError::OnlyMasks`] of masks, so that nothing takes them for times;
     /// [`DataError::Metric`] if a time is not finite and >= 0.
     ///
     /// # Panics
@@ -173,9 +184,10 @@ impl Cohort {
     pub fn outcomes(&self, rows: &[usize]) -> Result<Outcomes, DataError> {
         match self.cause {
             Some(cause) => Err(DataError::SeveralCauses { cohort: self.name.clone(), cause }),
-            None => match self.label() {
-                Some(label) => Err(self.no_times(label)),
-                None => self.outcomes_of_event(rows),
+            None => match (self.label(), self.mask()) {
+                (Some(label), _) => Err(self.no_times(label)),
+                (None, Some(mask)) => Err(DataError::OnlyMasks { cohort: self.name.clone(), column: mask.to_owned() }),
+                (None, None) => self.outcomes_of_event(rows),
             },
         }
     }

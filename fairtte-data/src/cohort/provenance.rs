@@ -28,6 +28,9 @@ pub struct Provenance {
     /// The column that the class of every sample was read from; `None` of data with times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The column with the mask of every sample; `None` of data without masks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
     /// Notes for the user about the rows read, one sentence each, for the terminal and the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -120,6 +123,7 @@ impl ContentHasher {
             reasons: reasons.to_vec(),
             content_hash: hasher.finalize().to_hex().to_string(),
             label: None,
+            mask: None,
             notes: Vec::new(),
         }
     }

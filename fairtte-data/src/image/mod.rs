@@ -4,6 +4,7 @@ mod dicom_series;
 mod inspect;
 mod label_map;
 mod limits;
+mod mask;
 mod nifti;
 mod picture;
 mod prepare;
@@ -19,6 +20,7 @@ pub(crate) use dicom_series::slice_files;
 pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
 pub use label_map::{LabelMap, VolumePlace, read_label_map};
 pub use limits::Limits;
+pub use mask::{check_mask_shapes, classes_of_values, resize_labels, write_mask};
 pub use nifti::{AffineSource, ByteOrder, Matrix};
 pub use picture::{
     Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
@@ -50,6 +52,9 @@ pub struct ImageConfig {
     pub volume: VolumeConfig,
     /// Limits on the size of an image.
     pub limits: Limits,
+    /// Whether the files are masks, whose pixels are classes; no setting of a run file.
+    #[serde(skip)]
+    pub is_mask: bool,
 }
 
 impl Default for ImageConfig {
@@ -60,6 +65,7 @@ impl Default for ImageConfig {
             exact: false,
             volume: VolumeConfig::default(),
             limits: Limits::default(),
+            is_mask: false,
         }
     }
 }
@@ -85,6 +91,12 @@ impl ImageConfig {
             });
         }
         self.limits.check()
+    }
+
+    /// The settings for the masks of these images: one class per pixel, in their size.
+    #[must_use]
+    pub fn of_masks(&self) -> Self {
+        Self { channels: 1, is_mask: true, ..self.clone() }
     }
 
     /// Whether the images are volumes.

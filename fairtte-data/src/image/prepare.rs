@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use super::mask::prepare_mask;
 use super::picture::{Kind, decode_picture_for};
 use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
 use crate::cohort::Reason;
@@ -47,6 +48,9 @@ pub fn prepare_image(path: &Path, config: &ImageConfig) -> Result<Pixels, Undeco
 }
 
 fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
+    if config.is_mask {
+        return Ok(Pixels::Picture(prepare_mask(path, config)?));
+    }
     if config.is_volume() {
         let volume = decode_volume_file(path, &config.volume, &config.limits)?;
         let size = [config.size[0], config.size[1], config.size[2]];

@@ -18,6 +18,13 @@ const REVISION: u32 = 2;
 pub fn recipe(config: &ImageConfig) -> String {
     let size = config.size.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
     let version = env!("CARGO_PKG_VERSION");
+    if config.is_mask {
+        let decoders = picture::decoders(true);
+        return format!(
+            "revision {REVISION}; mask: fairtte-data {version}, {decoders}, nifti 0.18.0; resized to {size} by the nearest neighbour; \
+             classes of 8 bits"
+        );
+    }
     if config.is_volume() {
         let series = if cfg!(feature = "dicom") { "; dicom series" } else { "" };
         return format!(
@@ -53,7 +60,9 @@ mod tests {
             return;
         };
         let volume = ImageConfig { size: vec![8, 8, 8], ..ImageConfig::default() };
-        let named = [ImageConfig::default(), volume].map(|config| versions(&recipe(&config))).concat();
+        let named = [ImageConfig::default(), ImageConfig::default().of_masks(), volume]
+            .map(|config| versions(&recipe(&config)))
+            .concat();
         assert!(named.len() >= 6, "{named:?}");
         for (name, version) in named {
             if name == "fairtte-data" {
@@ -72,6 +81,7 @@ mod tests {
             recipe(&ImageConfig { exact: true, ..base.clone() }),
             recipe(&ImageConfig { channels: 3, ..base.clone() }),
             recipe(&ImageConfig { size: vec![64, 65], ..base.clone() }),
+            recipe(&base.of_masks()),
             recipe(&ImageConfig { size: vec![64, 64, 64], ..base }),
         ];
         for (i, one) in recipes.iter().enumerate() {

@@ -67,7 +67,7 @@ impl Conversion {
     }
 
     /// `(factor, offset)` per channel from stored values to transformed intensities.
-    pub(super) fn from_stored(&self) -> &[(f32, f32)] {
+    pub(super) fn scale_of_stored(&self) -> &[(f32, f32)] {
         &self.from_stored
     }
 

@@ -33,7 +33,7 @@ use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::DataError;
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
-use crate::image::ImageStore;
+use crate::image::{ImageStore, StoredPixels};
 
 /// The order in which an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +108,8 @@ pub struct HostBatch {
     pub competing: Vec<usize>,
     /// Group of each sample; `None` where it belongs to none.
     pub groups: Vec<Option<GroupId>>,
+    /// The class of every pixel, `[batch, height, width]`, changed like the pixels; `None` of a loader without masks.
+    pub masks: Option<Vec<u8>>,
 }
 
 /// Makes batches of a cohort.
@@ -122,6 +124,17 @@ pub struct Loader<'a> {
     inputs: Vec<usize>,
     transforms: Vec<Box<dyn PixelTransform + 'a>>,
     augmentation: Option<Augmentation>,
+    masks: Option<MaskInput<'a>>,
+}
+
+/// The source of the masks of a batch.
+#[derive(Debug)]
+struct MaskInput<'a> {
+    store: &'a ImageStore,
+    /// Position in the store of every row of the cohort.
+    positions: Vec<usize>,
+    /// The class of every stored value.
+    classes: [u8; 256],
 }
 
 /// The source of the values of a batch.
@@ -190,7 +203,7 @@ impl<'a> Loader<'a> {
 
     fn over(input: Input<'a>, cohort: &'a Cohort, groups: Vec<Option<GroupId>>) -> Self {
         let (inputs, transforms, causes) = (Vec::new(), Vec::new(), cohort.causes());
-        Self { input, cohort, groups, causes, inputs, transforms, augmentation: None }
+        Self { input, cohort, groups, causes, inputs, transforms, augmentation: None, masks: None }
     }
 
     /// Gives every row the pixels or features of another: row `i` those of row `inputs[i]`. Identities, outcomes and groups stay, and
@@ -230,6 +243,29 @@ impl<'a> Loader<'a> {
         }
         self.augmentation = Some(augmentation).filter(|augmentation| !augmentation.is_identity());
         Ok(self)
+    }
+
+    /// Adds the masks of the images to every batch, whose stored values are the `classes` given. Augmentation moves them with their
+    /// images, by the nearest pixel; changes of intensities, and holes, do not touch them.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] unless masks and images are pictures of one size, [`DataError::ImageNotStored`] for a sample without a
+    /// mask.
+    pub fn with_masks(mut self, store: &'a ImageStore, classes: [u8; 256]) -> Result<Self, DataError> {
+        let (stored, expected) = (store.size(), self.input.image_size());
+        if stored != expected || stored.len() != 2 || store.n_stored_channels() != 1 {
+            let (found, expected) = (stored.iter().product(), expected.iter().product());
+            return Err(DataError::ShapeMismatch { what: "mask", found, expected });
+        }
+        let positions = (0..self.cohort.n()).map(|row| store_position(store, self.cohort, row));
+        let positions = positions.collect::<Result<_, _>>()?;
+        self.masks = Some(MaskInput { store, positions, classes });
+        Ok(self)
+    }
+
+    /// Whether batches have masks.
+    pub fn has_masks(&self) -> bool {
+        self.masks.is_some()
     }
 
     /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for
@@ -318,7 +354,8 @@ impl<'a> Loader<'a> {
         } else {
             pixels.par_chunks_exact_mut(n_values).enumerate().for_each_init(Scratch::default, fill);
         }
-        self.with_identities(rows, pixels, None)
+        let masks = self.masks.as_ref().map(|masks| self.masks_of(masks, rows, draws, seed, epoch));
+        HostBatch { pixels, masks, ..self.identities(rows) }
     }
 
     /// As [`batch`](Self::batch), but the values as they are stored.
@@ -328,27 +365,28 @@ impl<'a> Loader<'a> {
         if !(keeps_values && self.transforms.is_empty() && !conversion.is_per_image()) {
             return None;
         }
-        let drawn = |at: usize| self.drawn(rows[at], draws.map(|draws| draws[at]), seed, epoch);
+        let change = |at: usize| self.drawn(rows[at], draws.map(|draws| draws[at]), seed, epoch);
         let (words, bits) = match store.size().len() {
-            3 => (self.words::<u16>(rows, drawn)?, u16::BITS as usize),
-            _ => (self.words::<u8>(rows, drawn)?, u8::BITS as usize),
+            3 => (self.words::<u16>(rows, change)?, u16::BITS as usize),
+            _ => (self.words::<u8>(rows, change)?, u8::BITS as usize),
         };
-        let (n_channels, scale) = (store.n_stored_channels(), conversion.from_stored().to_vec());
-        Some(self.with_identities(rows, Vec::new(), Some(Stored { words, bits, n_channels, scale })))
+        let (n_channels, scale) = (store.n_stored_channels(), conversion.scale_of_stored().to_vec());
+        let masks = self.masks.as_ref().map(|masks| self.masks_of(masks, rows, draws, seed, epoch));
+        Some(HostBatch { stored: Some(Stored { words, bits, n_channels, scale }), masks, ..self.identities(rows) })
     }
 
     /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`, in words.
     fn words<'s, V: stored::Value>(
         &'s self,
         rows: &[usize],
-        drawn: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
+        change: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
     ) -> Option<Vec<i32>> {
         let Input::Images { store, positions, .. } = &self.input else { return None };
         let n_values = store.n_stored_channels() * self.size().iter().product::<usize>();
         let fill = |(at, target): (usize, &mut [V])| {
             let giver = self.inputs.get(rows[at]).copied().unwrap_or(rows[at]);
             let Some(source) = V::of(store.pixels(positions[giver])) else { return false };
-            match drawn(at) {
+            match change(at) {
                 Some((augmentation, draw)) => augmentation.apply_straight(&draw, source, target),
                 None => target.copy_from_slice(source),
             }
@@ -363,28 +401,50 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// The change of the image of a row, of which the epoch had `draw` earlier draws; `None` for prediction.
-    fn drawn(&self, row: usize, draw: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, augment::Draw)> {
+    /// The change of the image of a row, which `earlier` draws of it precede in the epoch; `None` for prediction.
+    fn drawn(&self, row: usize, earlier: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, augment::Draw)> {
         let augmentation = self.augmentation.as_ref()?;
         let sample = &self.cohort.samples[row].sample_id;
-        let draw = draw.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
+        let draw = earlier.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
         Some((augmentation, draw.unwrap_or_else(|| augmentation.centre())))
     }
 
-    /// The batch of these images or features with everything that belongs to them.
-    fn with_identities(&self, rows: &[usize], pixels: Vec<f32>, stored: Option<Stored>) -> HostBatch {
+    /// The batch of these rows without images, features and masks.
+    fn identities(&self, rows: &[usize]) -> HostBatch {
         let samples = || rows.iter().map(|&row| &self.cohort.samples[row]);
         HostBatch {
             rows: rows.to_vec(),
             sample_ids: samples().map(|sample| sample.sample_id.clone()).collect(),
-            pixels,
-            stored,
+            pixels: Vec::new(),
+            stored: None,
             shape: [rows.len(), self.n_channels()].iter().chain(self.size()).copied().collect(),
             time: samples().map(|sample| sample.time).collect(),
             event: samples().map(|sample| sample.event).collect(),
             competing: samples().map(|sample| sample.place_of_competing(&self.causes)).collect(),
             groups: rows.iter().map(|&row| self.groups[row]).collect(),
+            masks: None,
         }
+    }
+
+    /// The classes of the pixels of a batch, `[batch, height, width]`.
+    fn masks_of(&self, masks: &MaskInput<'_>, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> Vec<u8> {
+        let n_pixels: usize = self.size().iter().product();
+        let mut labels = vec![0; rows.len() * n_pixels];
+        for (at, mask) in labels.chunks_exact_mut(n_pixels).enumerate() {
+            let row = rows[at];
+            let giver = self.inputs.get(row).copied().unwrap_or(row);
+            let StoredPixels::Picture(stored) = masks.store.pixels(masks.positions[giver]) else {
+                unreachable!("masks are stored as pictures")
+            };
+            match self.drawn(row, draws.map(|draws| draws[at]), seed, epoch) {
+                Some((augmentation, draw)) => augmentation.apply_to_labels(&draw, stored, mask),
+                None => mask.copy_from_slice(stored),
+            }
+            for label in mask {
+                *label = masks.classes[usize::from(*label)];
+            }
+        }
+        labels
     }
 }
 

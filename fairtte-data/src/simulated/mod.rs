@@ -40,6 +40,7 @@
 
 mod causal;
 mod config;
+mod discs;
 mod error;
 mod film;
 mod shading;
@@ -62,6 +63,7 @@ use causal::{CausalModel, Sample, drawn_attributes};
 use write::{Counts, Folder, Request};
 
 pub use config::{BiasKnobs, BiasedAttribute, PictureKind, SimulationConfig, TimeUnit};
+pub use discs::{Discs, DiscsConfig, simulate_discs};
 pub use error::SimulationError;
 
 /// A finished simulation on disk.

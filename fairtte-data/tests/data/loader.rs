@@ -319,6 +319,7 @@ fn scaled(batch: &HostBatch) -> Vec<f32> {
             let (factor, offset) = stored.scale[channel];
             let from = (sample * stored.n_channels + channel % stored.n_channels) * plane;
             let intensity = |at: usize| value(from + at) * f64::from(factor) + f64::from(offset);
+            #[expect(clippy::cast_possible_truncation, reason = "intensities are in single precision")]
             found.extend((0..plane).map(|at| intensity(at) as f32));
         }
     }

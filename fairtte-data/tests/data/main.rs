@@ -8,6 +8,7 @@ mod images;
 mod killed;
 mod loader;
 mod make;
+mod masks;
 mod parquet;
 mod shared_data;
 mod shift;

@@ -5,7 +5,7 @@ mod monitor;
 mod warning;
 
 pub use epoch::EpochReport;
-pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Validation, metrics_of};
+pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Predicted, Validation, metrics_of};
 pub use warning::{EQUAL_PREDICTIONS, FIRST_EPOCH, NO_RANKING, UNEQUAL_CENSORING, Warning, Watched};
 
 /// Relative loss of utility that the smallest gap may cost (the paper's 5 %).

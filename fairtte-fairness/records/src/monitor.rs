@@ -1,13 +1,35 @@
 //! The metrics of the validation part by name, and their values after an epoch.
 //!
 //! Each task has its own: survival curves `nll`, `c-td`, `auc-td`, `ibs`; the probability of a class `bce`, `auc`,
-//! `balanced-accuracy`. A [`Validation`] holds them by name, so that what trains and selects knows no metric.
+//! `balanced-accuracy`; masks `dice-ce`, `dice`. A [`Validation`] holds them by name, so that what trains and selects knows no metric.
 
 use std::collections::BTreeMap;
 
 use fairtte_metrics::Direction;
 use fairtte_metrics::fairness::Comparison;
 use serde::{Deserialize, Serialize};
+
+/// What a model predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predicted {
+    /// Survival curves.
+    Curves,
+    /// The probability of a class.
+    Class,
+    /// The class of every pixel.
+    Masks,
+}
+
+impl Predicted {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Curves => "survival curves",
+            Self::Class => "a class",
+            Self::Masks => "masks",
+        }
+    }
+}
 
 /// A named metric of the validation part, which early stopping may watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,11 +55,17 @@ pub enum Monitor {
     WorstGroupAuc,
     /// Balanced accuracy at the threshold with the highest F1 in the validation part, one for all groups; higher is better.
     BalancedAccuracy,
+    /// Mean loss of predicted masks, that of the head; lower is better.
+    DiceCe,
+    /// Mean Dice of the predicted masks over samples and values other than the background; higher is better.
+    Dice,
+    /// The lowest mean Dice of any group; higher is better.
+    WorstGroupDice,
 }
 
 impl Monitor {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Nll,
         Self::CTd,
         Self::AucTd,
@@ -47,16 +75,23 @@ impl Monitor {
         Self::Auc,
         Self::BalancedAccuracy,
         Self::WorstGroupAuc,
+        Self::DiceCe,
+        Self::Dice,
+        Self::WorstGroupDice,
     ];
 
-    /// Those of survival curves, or of the probability of a class.
-    pub fn of_task(of_class: bool) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |monitor| monitor.is_of_class() == of_class)
+    /// Those of what is predicted.
+    pub fn of_task(predicted: Predicted) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |monitor| monitor.predicted() == predicted)
     }
 
-    /// Whether it is a metric of the probability of a class, and not of survival curves.
-    pub fn is_of_class(self) -> bool {
-        matches!(self, Self::Bce | Self::Auc | Self::WorstGroupAuc | Self::BalancedAccuracy)
+    /// What it is a metric of.
+    pub fn predicted(self) -> Predicted {
+        match self {
+            Self::Nll | Self::CTd | Self::WorstGroupCTd | Self::AucTd | Self::Ibs => Predicted::Curves,
+            Self::Bce | Self::Auc | Self::WorstGroupAuc | Self::BalancedAccuracy => Predicted::Class,
+            Self::DiceCe | Self::Dice | Self::WorstGroupDice => Predicted::Masks,
+        }
     }
 
     /// Whether it is the value of the worst group.
@@ -70,6 +105,7 @@ impl Monitor {
         match self {
             Self::WorstGroupCTd => Self::CTd,
             Self::WorstGroupAuc => Self::Auc,
+            Self::WorstGroupDice => Self::Dice,
             other => other,
         }
     }
@@ -86,18 +122,22 @@ impl Monitor {
             Self::Auc => "auc",
             Self::WorstGroupAuc => "worst-group-auc",
             Self::BalancedAccuracy => "balanced-accuracy",
+            Self::DiceCe => "dice-ce",
+            Self::Dice => "dice",
+            Self::WorstGroupDice => "worst-group-dice",
         }
     }
 
-    /// The name of its number in a validation; the likelihood of a class is its cross-entropy.
+    /// The name of its number in a validation; the likelihood of a class is its cross-entropy, and the loss of masks is kept with it.
     fn key(self) -> &'static str {
         match self {
-            Self::Nll | Self::Bce => NLL,
+            Self::Nll | Self::Bce | Self::DiceCe => NLL,
             Self::CTd | Self::WorstGroupCTd => "c_td",
             Self::AucTd => "auc_td",
             Self::Ibs => "ibs",
             Self::Auc | Self::WorstGroupAuc => AUC,
             Self::BalancedAccuracy => "balanced_accuracy",
+            Self::Dice | Self::WorstGroupDice => DICE,
         }
     }
 
@@ -115,19 +155,24 @@ impl Monitor {
             Self::BalancedAccuracy => {
                 "of a class: balanced accuracy at the threshold with the highest F1 (higher is better)"
             }
+            Self::DiceCe => "of masks: cross-entropy and Dice loss of the head (lower is better)",
+            Self::Dice => "of masks: mean Dice over samples and values but the background (higher is better)",
+            Self::WorstGroupDice => "of masks: lowest mean Dice of any group (higher is better)",
         }
     }
 
     /// The direction in which the metric improves.
     pub fn direction(self) -> Direction {
         match self {
-            Self::Nll | Self::Ibs | Self::Bce => Direction::LowerIsBetter,
+            Self::Nll | Self::Ibs | Self::Bce | Self::DiceCe => Direction::LowerIsBetter,
             Self::CTd
             | Self::WorstGroupCTd
             | Self::AucTd
             | Self::Auc
             | Self::WorstGroupAuc
-            | Self::BalancedAccuracy => Direction::HigherIsBetter,
+            | Self::BalancedAccuracy
+            | Self::Dice
+            | Self::WorstGroupDice => Direction::HigherIsBetter,
         }
     }
 
@@ -143,6 +188,8 @@ impl Monitor {
 const NLL: &str = "nll";
 /// A validation that has this number, defined or not, is one of a class.
 const AUC: &str = "auc";
+/// A validation that has this number is one of masks.
+const DICE: &str = "dice";
 
 /// Metrics by name; `None` where one is undefined.
 pub type Metrics = BTreeMap<String, Option<f64>>;
@@ -155,9 +202,9 @@ pub fn metrics_of(values: impl IntoIterator<Item = (Monitor, Option<f64>)>) -> M
 /// Metrics of the validation part after one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Mean negative log-likelihood: of the curves, or of the class (its cross-entropy).
+    /// Mean negative log-likelihood: of the curves, or of the class (its cross-entropy); of masks the mean loss of the head.
     pub nll: f64,
-    /// The other metrics of the task, by name: `c_td`, `auc_td` and `ibs`, or `auc` and `balanced_accuracy`.
+    /// The other metrics of the task, by name: `c_td`, `auc_td` and `ibs`, `auc` and `balanced_accuracy`, or `dice`.
     #[serde(flatten)]
     pub metrics: Metrics,
     /// The value of the watched metric.
@@ -210,9 +257,13 @@ impl GroupValidation {
 }
 
 impl Validation {
-    /// Whether the probability of a class was scored, and not survival curves.
-    pub fn is_of_class(&self) -> bool {
-        self.metrics.contains_key(AUC)
+    /// What was scored.
+    pub fn predicted(&self) -> Predicted {
+        match &self.metrics {
+            metrics if metrics.contains_key(AUC) => Predicted::Class,
+            metrics if metrics.contains_key(DICE) => Predicted::Masks,
+            _ => Predicted::Curves,
+        }
     }
 
     /// The metric; absent where it is undefined.
@@ -268,7 +319,8 @@ mod tests {
             [Some(0.25), Some(0.625), Some(0.5), None, None]
         );
         assert_eq!((validation.gap(Monitor::Auc), validation.gap(Monitor::WorstGroupAuc)), (Some(0.25), None));
-        assert!(validation.is_of_class() && !Validation::default().is_of_class());
+        let of = [validation.predicted(), Validation::default().predicted()];
+        assert_eq!(of, [Predicted::Class, Predicted::Curves]);
     }
 
     #[test]
@@ -281,7 +333,7 @@ mod tests {
             [Monitor::Nll, Monitor::CTd, Monitor::AucTd, Monitor::Ibs, Monitor::WorstGroupCTd].map(value),
             [Some(1.5), Some(0.75), None, None, Some(0.5)]
         );
-        assert_eq!((found.groups[0].value(Monitor::Ibs), found.is_of_class()), (Some(0.25), false));
+        assert_eq!((found.groups[0].value(Monitor::Ibs), found.predicted()), (Some(0.25), Predicted::Curves));
         let again: Validation = serde_json::from_str(&serde_json::to_string(&found)?)?;
         assert_eq!(again, found);
         Ok(())
@@ -289,8 +341,16 @@ mod tests {
 
     #[test]
     fn every_monitor_is_of_one_task() {
-        let names: Vec<&str> = Monitor::of_task(true).map(Monitor::name).collect();
-        assert_eq!(names, ["bce", "auc", "balanced-accuracy", "worst-group-auc"]);
-        assert_eq!(Monitor::of_task(false).count() + names.len(), Monitor::ALL.len());
+        let names = |predicted| Monitor::of_task(predicted).map(Monitor::name).collect::<Vec<_>>();
+        assert_eq!(names(Predicted::Class), ["bce", "auc", "balanced-accuracy", "worst-group-auc"]);
+        assert_eq!(names(Predicted::Masks), ["dice-ce", "dice", "worst-group-dice"]);
+        assert_eq!(names(Predicted::Curves).len() + 7, Monitor::ALL.len());
+        let metrics = metrics_of([(Monitor::Dice, Some(0.75))]);
+        let masks = Validation { nll: 0.25, metrics, ..Validation::default() };
+        assert_eq!(masks.predicted(), Predicted::Masks);
+        assert_eq!(
+            [Monitor::DiceCe, Monitor::Dice, Monitor::CTd].map(|of| masks.value(of)),
+            [Some(0.25), Some(0.75), None]
+        );
     }
 }

@@ -24,6 +24,10 @@ impl StrategySettings for NoSettings {
         true
     }
 
+    fn models_masks(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(Erm, spec)
     }

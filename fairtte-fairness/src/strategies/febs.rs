@@ -1,6 +1,15 @@
-//! Fair error-bound scaling (Tian et al. 2024, `FairSeg`, ICLR, section 5), an adaptation.
+//! Fair error-bound scaling (Tian et al. 2024, `FairSeg`, ICLR, section 5): as published where masks are predicted, elsewhere an
+//! adaptation.
 //!
-//! Acts on the weights of the losses. With `L_g` the mean loss of group g in the batch,
+//! *Masks, as published* (equations 2 and 3). `D_g` is the Dice loss of group g summed over the classes, all pixels of its samples
+//! in the batch in one sum, and `W_g` = tanh((min over groups of D / `D_g`)^gamma), without gradient. The probabilities of a sample
+//! are multiplied by the W of its group inside its Dice loss; cross-entropy is as it is, and the objective is the mean. The group
+//! with the smallest D has W = tanh(1) = 0.76, as a sample without the attribute. The source prints the sum of W over all groups
+//! as the factor; with its "corresponding to a particular attribute" that is read as the W of the own group. By equation 1 a W below
+//! 1 raises the Dice loss of a mask that is found from 0 to (1 - W)^2 / (1 + W^2). 1e-8 is added to every `D_g`. A method that
+//! weighs the losses of groups themselves is `group-dro`.
+//!
+//! *Times and classes.* Acts on the weights of the losses. With `L_g` the mean loss of group g in the batch,
 //! `W_g` = tanh((min over groups of L / `L_g`)^gamma), `v_g` = 1 / `W_g` divided by its mean over the samples, without gradient;
 //! loss = mean `v_g(i)` `l_i`: the group with the larger loss gets more weight. Needs the attribute in training only.
 //!
@@ -8,7 +17,9 @@
 //! |---|---|---|---|
 //! | `gamma` | 1 | [0, 100] | strength; 0 is the plain mean; source 1 |
 //! | `decay` | 0 | [0, 1) | `L_g` = decay * its earlier value + (1 - decay) * that of the batch, from the first batch with the group on; 0.9 suits small batches |
-//! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
+//! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen; not for masks |
+//!
+//! With masks `decay` is that of `D_g`.
 //!
 //! *Adaptation.* The source multiplies predicted scores by W inside the Dice loss, where a smaller W means a larger loss for
 //! a group that does worse. A likelihood has no such scores, and W as weight of the loss would favour the group that does
@@ -17,13 +28,16 @@
 //! NaN). Samples without the attribute have weight 1. With the Cox heads `L_g` is the mean over the events of the group.
 //! There and with `deephit` `L_g` depends on when the events of the group happen, by the size of the risk sets and the
 //! number of pairs: with `weigh-by = "loss"` the weight goes to groups with early events, whether fitted badly or not.
-//! `likelihood` (`weigh_by.rs`) removes that from the weights. Golden values: our worked cases `golden/febs.json`.
+//! `likelihood` (`weigh_by.rs`) removes that from the weights. Golden values: our worked cases `golden/febs.json`; of masks torch,
+//! in the test.
 
+use fairtte_metrics::GroupId;
+use fairtte_survival::Segmentation;
 use serde::{Deserialize, Serialize};
 
 use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
+use super::{ExpectedBatch, ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
 use crate::{FairnessError, LearnerSpec, check};
 
 /// The constant added to the mean loss of a group.
@@ -67,8 +81,23 @@ impl StrategySettings for FebsConfig {
         true
     }
 
+    fn models_masks(&self) -> bool {
+        true
+    }
+
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        let Some(masks) = expected.head.of_masks() else { return Ok(()) };
+        let is_read = self.weigh_by == WeighBy::Loss;
+        check("weigh-by", "likelihood", is_read, "loss where masks are predicted: the scaling reads the Dice loss")?;
+        let scales = masks.dice_factor() > 0.0;
+        let expected = "a head with a dice above 0, because the scaling is inside the Dice loss";
+        check("gamma", self.gamma, scales, expected)
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        ObjectiveStrategy::boxed(Febs::new(self, cells)?, spec)
+        let mut febs = Febs::new(self, cells)?;
+        febs.of_masks = spec.network.classifier.pixel_classes.is_some();
+        ObjectiveStrategy::boxed(febs, spec)
     }
 }
 
@@ -79,6 +108,8 @@ pub struct Febs {
     levels: Vec<String>,
     /// Mean loss of every group so far, if earlier batches count; `None` before the first batch with the group.
     running: Vec<Option<f64>>,
+    /// Whether masks are predicted: the weights are then the published ones, whose largest is tanh(1).
+    of_masks: bool,
 }
 
 impl Febs {
@@ -90,7 +121,8 @@ impl Febs {
     pub fn new(config: &FebsConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
         cells.require_groups("febs")?;
-        Ok(Self { config: *config, levels: cells.levels.clone(), running: vec![None; cells.levels.len()] })
+        let (levels, running) = (cells.levels.clone(), vec![None; cells.levels.len()]);
+        Ok(Self { config: *config, levels, running, of_masks: false })
     }
 
     /// Updates the running mean losses of the groups with those of a batch and returns them; `None` for an absent group.
@@ -121,12 +153,34 @@ impl Febs {
     }
 }
 
+impl Febs {
+    /// The published form: the probabilities of a sample are scaled inside its Dice loss.
+    fn value_of_masks(&mut self, head: &Segmentation, terms: &Terms<'_>) -> Value {
+        let present = GroupMeans::new(terms.groups, terms.counted, self.levels.len());
+        let losses = head.group_losses(terms.outputs.clone(), terms.targets, &present.members);
+        let weights = published(&self.with_past(losses), self.config.gamma);
+        let of_sample = |group: &Option<GroupId>| group.and_then(|group| weights[group.index()]).unwrap_or(LARGEST);
+        let scale: Vec<f64> = terms.groups.iter().map(of_sample).collect();
+        let losses = head.scaled_losses(terms.outputs.clone(), terms.targets, Some(&scale));
+        let named = self.levels.iter().zip(weights);
+        Value {
+            objective: losses.sum() / terms.n_counted() as f64,
+            absent_groups: present.n_absent(),
+            terms: named.filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect(),
+            unread: Vec::new(),
+        }
+    }
+}
+
 impl Objective for Febs {
     fn name(&self) -> &'static str {
         "febs"
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
+        if let Some(head) = terms.context.outputs.head.of_masks() {
+            return Ok(self.value_of_masks(head, terms));
+        }
         let present = GroupMeans::new(terms.groups, terms.counted, self.levels.len());
         let losses = terms.weigh_by(self.config.weigh_by);
         let (coefficients, weights) = self.coefficients(&losses, &present, terms.counted);
@@ -143,7 +197,8 @@ impl Objective for Febs {
         let means = "no weight of a group ever differed from equal weights by 5 % on the mean over an epoch, so the losses of the \
                      groups had no effect";
         let change = "raise strategy.febs.gamma, unless the groups are fitted alike";
-        vec![unmoved_weights(self.levels.iter(), 1.0, means, change)]
+        let equal = if self.of_masks { LARGEST } else { 1.0 };
+        vec![unmoved_weights(self.levels.iter(), equal, means, change)]
     }
 
     /// For every group whether it has occurred, and its mean loss.
@@ -158,6 +213,15 @@ impl Objective for Febs {
         }
         fits
     }
+}
+
+/// W of the group with the smallest loss, tanh(1).
+const LARGEST: f64 = 0.761_594_155_955_764_9;
+
+/// `W_g` of every group from its Dice loss, as published; `None` for a group that is absent.
+fn published(losses: &[Option<f64>], gamma: f64) -> Vec<Option<f64>> {
+    let smallest = losses.iter().flatten().copied().fold(f64::INFINITY, f64::min) + EPSILON;
+    losses.iter().map(|loss| loss.map(|loss| (smallest / (loss + EPSILON)).powf(gamma).tanh())).collect()
 }
 
 /// `v_g` of every group from its mean loss and number of samples, both `None` and 0 for a group that is absent.

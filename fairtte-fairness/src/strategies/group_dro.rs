@@ -88,6 +88,10 @@ impl StrategySettings for GroupDroConfig {
         true
     }
 
+    fn models_masks(&self) -> bool {
+        true
+    }
+
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         ObjectiveStrategy::boxed(GroupDro::new(self, cells)?, spec)
     }

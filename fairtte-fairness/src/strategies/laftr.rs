@@ -17,6 +17,8 @@
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
+//! Masks: the representation is the pooled bottleneck, and only `dp` has a meaning.
+//!
 //! Survival: the class becomes the stratum, appended to the input of the adversary (as J - 1 indicators). A sample
 //! without one enters the task loss only. A cell missing from the batch adds nothing; without two groups in the batch
 //! only the task is trained. Beyond the source: more than two groups; means over cells of the batch in place of weights
@@ -136,7 +138,19 @@ impl StrategySettings for LaftrConfig {
         check("mode", format!("{mode:?}").to_lowercase(), fits, expected)
     }
 
+    fn models_masks(&self) -> bool {
+        true
+    }
+
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        let fits = self.mode == LaftrMode::Dp || expected.head.of_masks().is_none();
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        check(
+            "mode",
+            mode,
+            fits,
+            "dp where masks are predicted: samples have no class within which parity could hold",
+        )?;
         self.stratum.check_head(expected.head)
     }
 

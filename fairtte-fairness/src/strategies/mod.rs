@@ -168,7 +168,8 @@ pub trait Strategy {
         false
     }
 
-    /// Survival at the times of the rule in evaluation mode, `[batch, n_times]`; must not change any state.
+    /// Survival at the times of the rule in evaluation mode, `[batch, n_times]`, or the probabilities of the classes of pixels where
+    /// masks are predicted, `[batch, n_classes n_pixels]`; must not change any state.
     ///
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read the batch, [`FairnessError::Survival`] if the head needs a

@@ -53,11 +53,25 @@ impl StrategyConfig {
         self.settings().models_causes()
     }
 
+    /// As [`StrategySettings::models_masks`].
+    pub fn models_masks(&self) -> bool {
+        self.settings().models_masks()
+    }
+
     /// Names of the strategies of this crate that work where events have several causes.
     pub fn of_causes() -> Vec<&'static str> {
+        Self::that(Self::models_causes)
+    }
+
+    /// Names of the strategies of this crate that work where masks are predicted.
+    pub fn of_masks() -> Vec<&'static str> {
+        Self::that(Self::models_masks)
+    }
+
+    fn that(holds: impl Fn(&Self) -> bool) -> Vec<&'static str> {
         let models = |name: &&str| {
             let strategy: Result<Self, _> = serde_json::from_value(serde_json::json!({ *name: {} }));
-            strategy.is_ok_and(|strategy| strategy.models_causes())
+            strategy.is_ok_and(|strategy| holds(&strategy))
         };
         Self::NAMES.iter().copied().filter(models).collect()
     }

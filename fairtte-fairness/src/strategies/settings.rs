@@ -24,6 +24,11 @@ pub trait StrategySettings: Debug + Send + Sync {
         false
     }
 
+    /// Whether the method works where masks are predicted: it then reads only the losses of samples and their representation.
+    fn models_masks(&self) -> bool {
+        false
+    }
+
     /// Checks the ranges, and that no setting is without effect.
     ///
     /// # Errors

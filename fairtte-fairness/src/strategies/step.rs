@@ -102,8 +102,9 @@ impl StepContext<'_> {
     /// # Errors
     /// [`FairnessError::Survival`] for a negative time.
     pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
-        let Batch { time, event, competing, .. } = batch;
-        Ok(self.outputs.cut_points.targets_of_causes("training", time, event, competing)?)
+        let Batch { time, event, competing, masks, .. } = batch;
+        let targets = self.outputs.cut_points.targets_of_causes("training", time, event, competing)?;
+        Ok(Targets { masks: masks.clone(), ..targets })
     }
 
     /// Times at which a network for this head is evaluated; empty unless it reads times.
@@ -148,6 +149,8 @@ impl StepContext<'_> {
     /// Takes the gradients of `module` from those that [`backward`](Self::backward) gave.
     pub(crate) fn of_module<M: Module>(&self, all: &mut Gradients, module: &M) -> GradientsParams {
         let mut gradients = GradientsParams::from_module(all, module);
+        // Single precision has no scale: its gradients keep their bits.
+        #[expect(clippy::float_cmp, reason = "the scale is a power of two, exactly 1 where there is none")]
         if self.loss_scale != 1.0 {
             scale(module, &mut gradients, 1.0 / self.loss_scale);
         }

@@ -224,6 +224,9 @@ impl<'a> Trainer<'a> {
         let (head, n_causes) = (data.outputs.head, data.loader.cohort().causes().len().max(1));
         let expected = format!("a head that was built for {n_causes}, the number of causes of an event");
         check("head", head.name(), head.n_causes() == n_causes, &expected)?;
+        if head.of_masks().is_some() != data.loader.has_masks() {
+            return Err(FairnessError::MasksAndHead { head: head.name() });
+        }
         let validator = Validator::new(data)?;
         strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
         let checkpoints = Checkpoints::new(&folder.join(FOLDER));
@@ -273,6 +276,17 @@ pub fn use_epoch(
 /// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if they are not survival curves.
 pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Result<Validation, FairnessError> {
     Ok(Validator::new(data)?.score_curves(survival)?.unwatched())
+}
+
+/// As [`score_validation`], of masks, which `strategy` predicts once more.
+///
+/// # Errors
+/// [`FairnessError::MasksAndHead`] if the head predicts no masks; as [`predict`](crate::predict).
+pub fn score_validation_masks(data: &TrainingData<'_>, strategy: &dyn Strategy) -> Result<Validation, FairnessError> {
+    let head = data.outputs.head;
+    let masks = head.of_masks().ok_or_else(|| FairnessError::MasksAndHead { head: head.name() })?;
+    let validator = Validator::new(data)?;
+    Ok(validator.score_masks(masks, strategy, &validator.parts(None).validation)?.unwatched())
 }
 
 /// One training in progress.

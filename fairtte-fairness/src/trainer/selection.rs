@@ -19,6 +19,7 @@ use fairtte_metrics::{Direction, MetricError};
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::{Monitor, Validation};
+use fairtte_records::Predicted;
 pub use fairtte_records::TOLERATED_LOSS;
 
 /// What makes an epoch the one of a rule.
@@ -54,13 +55,13 @@ impl EpochRule {
 
     /// All rules of a training on survival curves: eight without `attributes`, else four, and four per attribute.
     pub fn all(attributes: &[&str]) -> Vec<Self> {
-        Self::of_task(false, attributes)
+        Self::of_task(Predicted::Curves, attributes)
     }
 
     /// All rules of a training: the best value of every metric, overall and in the worst group, and the smallest gap in each but
     /// the loss.
-    pub fn of_task(of_class: bool, attributes: &[&str]) -> Vec<Self> {
-        let monitors: Vec<Monitor> = Monitor::of_task(of_class).collect();
+    pub fn of_task(predicted: Predicted, attributes: &[&str]) -> Vec<Self> {
+        let monitors: Vec<Monitor> = Monitor::of_task(predicted).collect();
         let (worst, overall): (Vec<Monitor>, Vec<Monitor>) =
             monitors.into_iter().partition(|monitor| monitor.is_worst_group());
         let gaps: Vec<Self> = overall[1..].iter().copied().map(Self::smallest_gap).collect();
@@ -78,8 +79,8 @@ impl EpochRule {
     /// The rules for epochs that were scored so.
     fn of(epochs: &[&Validation]) -> Vec<Self> {
         let attributes = epochs.last().map(|epoch| &epoch.attributes).into_iter().flatten();
-        let of_class = epochs.last().is_some_and(|epoch| epoch.is_of_class());
-        Self::of_task(of_class, &attributes.map(|of| of.attribute.as_str()).collect::<Vec<_>>())
+        let predicted = epochs.last().map_or(Predicted::Curves, |epoch| epoch.predicted());
+        Self::of_task(predicted, &attributes.map(|of| of.attribute.as_str()).collect::<Vec<_>>())
     }
 
     /// Name in files: that of the metric, with `gap-` before it for the smallest gap and `@` with the attribute after it.
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn the_rules_of_a_class_are_those_of_its_metrics() {
         let names = |attributes: &[&str]| -> Vec<String> {
-            EpochRule::of_task(true, attributes).iter().map(EpochRule::name).collect()
+            EpochRule::of_task(Predicted::Class, attributes).iter().map(EpochRule::name).collect()
         };
         let overall = ["bce", "auc", "balanced-accuracy"];
         let of_groups = ["worst-group-auc", "gap-auc", "gap-balanced-accuracy"];

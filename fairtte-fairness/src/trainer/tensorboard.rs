@@ -102,14 +102,14 @@ fn scalars(epoch: &EpochReport) -> Vec<(String, f64)> {
         of("seconds", "validation", epoch.validation_seconds),
     ];
     scalars.extend(epoch.terms.iter().map(|(name, value)| of("terms", name, *value)));
-    let of_class = epoch.validation.is_of_class();
-    for metric in Monitor::of_task(of_class) {
+    let predicted = epoch.validation.predicted();
+    for metric in Monitor::of_task(predicted) {
         let (name, validation) = (metric.name(), &epoch.validation);
         scalars.extend(validation.value(metric).map(|value| of("validation", name, value)));
         scalars.extend(validation.gap(metric).map(|gap| of("gap", name, gap)));
     }
     for group in &epoch.validation.groups {
-        let defined = Monitor::of_task(of_class).filter_map(|metric| Some((metric.name(), group.value(metric)?)));
+        let defined = Monitor::of_task(predicted).filter_map(|metric| Some((metric.name(), group.value(metric)?)));
         scalars.extend(defined.map(|(name, value)| (format!("validation-{name}/{}", group.level), value)));
     }
     scalars

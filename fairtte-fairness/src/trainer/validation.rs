@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use fairtte_data::Sampling;
 use fairtte_metrics::competing::CompetingOutcomes;
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId};
-use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, Targets};
+use fairtte_survival::{CutPoints, PredictionGrid, Segmentation, SurvivalError, Targets};
 use ndarray::{Array2, Axis};
 
 use super::TrainingData;
-use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
+use crate::monitor::{Monitor, OfMasks, Scores, Truth, Validation, event_blocks, mean_dice, validate, validate_masks};
 use crate::predict::{EvaluationPart, Outputs, Parts, of_cause, targets_of};
 use crate::strategies::{ExpectedBatch, Strategy};
 use crate::{FairnessError, check};
@@ -129,8 +129,11 @@ impl<'a> Validator<'a> {
     ) -> Result<Validation, FairnessError> {
         let parts = self.parts(stop);
         strategy.before_validation(&parts)?;
-        let survival = parts.validation.survival(strategy, &self.data.scoring.grid)?;
-        let scores = self.score_curves(&survival)?.watched(monitor, epoch)?;
+        let scores = match self.data.outputs.head.of_masks() {
+            Some(head) => self.score_masks(head, strategy, &parts.validation)?,
+            None => self.score_curves(&parts.validation.survival(strategy, &self.data.scoring.grid)?)?,
+        };
+        let scores = scores.watched(monitor, epoch)?;
         strategy.after_validation(&scores)?;
         Ok(scores)
     }
@@ -155,6 +158,27 @@ impl<'a> Validator<'a> {
             (0..survival.ncols() / n_times).flat_map(|cause| scoring.cuts.iter().map(move |cut| cause * n_times + cut));
         let at_cuts = survival.select(Axis(1), &places.collect::<Vec<_>>());
         Ok(validate((&of_cause(survival, 0, n_times), scoring.grid.times()), &at_cuts, &truth)?)
+    }
+
+    /// Metrics of the masks of the validation part, batch by batch, so that memory holds the probabilities of one batch.
+    pub(super) fn score_masks(
+        &self,
+        head: &Segmentation,
+        strategy: &dyn Strategy,
+        part: &EvaluationPart<'_>,
+    ) -> Result<Scores, FairnessError> {
+        let rule = self.data.outputs.on(&self.data.scoring.grid);
+        let mut of = OfMasks::default();
+        part.for_each_batch(|batch| {
+            let masks = batch.masks.as_ref().ok_or(FairnessError::MasksAndHead { head: "segmentation" })?;
+            let probabilities = strategy.predict(batch, &rule)?;
+            of.losses.extend(head.losses_of(&probabilities.view(), masks));
+            let predicted = probabilities.rows().into_iter().map(|row| head.classes_of(&row));
+            let scored = predicted.enumerate().map(|(row, found)| mean_dice(masks.of(row), &found, head.n_classes()));
+            of.dice.extend(scored);
+            Ok(())
+        })?;
+        Ok(validate_masks(&of, &self.groups))
     }
 
     /// Batches of an epoch.

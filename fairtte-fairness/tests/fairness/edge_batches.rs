@@ -74,6 +74,7 @@ fn batch(groups: &[Option<u32>], has_event: impl Fn(usize) -> bool) -> Batch {
         event: (0..n).map(has_event).collect(),
         competing: vec![0; n],
         groups: groups.iter().map(|group| group.map(GroupId)).collect(),
+        masks: None,
     };
     Batch::from_host(host, &Device::flex().autodiff()).unwrap()
 }

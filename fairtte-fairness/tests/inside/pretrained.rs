@@ -59,7 +59,14 @@ fn learner_with(pretrained: Option<Pretrained>, optimiser: OptimiserConfig) -> L
         network: NetworkSpec {
             encoder: EncoderConfig::new(BackboneKind::Small2d),
             channels: 1,
-            classifier: ClassifierConfig { hidden: 16, n_outputs: 5, bias: true, start: None, time_scale: None },
+            classifier: ClassifierConfig {
+                hidden: 16,
+                n_outputs: 5,
+                bias: true,
+                start: None,
+                time_scale: None,
+                pixel_classes: None,
+            },
         },
         optimiser,
         seed: 7,
@@ -82,6 +89,7 @@ fn step(learner: &mut Learner) {
         event: vec![true; 4],
         competing: vec![0; 4],
         groups: vec![None; 4],
+        masks: None,
     };
     let outcomes = Outcomes::new(batch.time.clone(), batch.event.clone()).unwrap();
     let cut_points = CutPoints::equidistant(&outcomes, 5).unwrap();

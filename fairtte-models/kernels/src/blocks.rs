@@ -111,7 +111,9 @@ mod tests {
             |n: usize| -> Vec<f32> { (0..n).map(|i| ((i * 2_654_435_761) % 1_000_003) as f32 / 5e5 - 1.0).collect() };
         let mut bits = 0xcbf2_9ce4_8422_2325_u64;
         let mut mix = |values: &[f32]| {
-            values.iter().for_each(|value| bits = (bits ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3));
+            for value in values {
+                bits = (bits ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3);
+            }
         };
         // Winograd, with a stride, and of one element; more columns than a task and more rows than a block has.
         for (inputs, outputs, side, kernel, stride) in [(48, 200, 40, 3, 1), (40, 190, 41, 3, 2), (70, 180, 46, 1, 1)] {
@@ -130,7 +132,9 @@ mod tests {
             let (mut dx, mut dw) = (vec![0.0; of_x], vec![0.0; of_weight]);
             conv::forward(&x, &weight, None, Activation::Relu, &shape, &mut y);
             conv::gradients(&x, &weight, &wave(of_y), &shape, Some(&mut dx), Some(&mut dw));
-            [y, dx, dw].iter().for_each(|values| mix(values));
+            for values in [y, dx, dw] {
+                mix(&values);
+            }
         }
         let sizes @ [rows, inputs, outputs] = [400, 500, 2300];
         let mut y = vec![0.0; rows * outputs];

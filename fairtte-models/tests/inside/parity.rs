@@ -20,11 +20,11 @@ use crate::weights::{Fit, Gray, Layout, WeightFile};
 use crate::{Noise, Pixels};
 
 const FEATURES_WITHIN: f32 = 1e-5;
-const GRADIENTS_WITHIN: f32 = 1e-4;
+pub(crate) const GRADIENTS_WITHIN: f32 = 1e-4;
 
 pub(crate) type Tensors = BTreeMap<String, TensorData>;
 
-fn read(path: &Path) -> Tensors {
+pub(crate) fn read(path: &Path) -> Tensors {
     let mut store = SafetensorsStore::from_file(path);
     let tensors = store.get_all_tensors().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     tensors.iter().map(|(name, tensor)| (name.clone(), bridge::to_data(tensor).unwrap())).collect()
@@ -115,15 +115,15 @@ pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().unwrap()
 }
 
-fn furthest(found: &[f32], expected: &[f32]) -> f32 {
+pub(crate) fn furthest(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
     found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 /// Values, or gradients, of all parameters in the order of the network.
-struct Collected<'a> {
-    gradients: Option<&'a Gradients>,
-    parameters: Vec<Option<Vec<f32>>>,
+pub(crate) struct Collected<'a> {
+    pub(crate) gradients: Option<&'a Gradients>,
+    pub(crate) parameters: Vec<Option<Vec<f32>>>,
 }
 
 impl ModuleVisitor for Collected<'_> {
@@ -205,7 +205,7 @@ fn compare_gradients(
     assert!(worst_gradient <= within, "{name}: gradients differ by {worst_gradient:e}, more than {within:e}");
 }
 
-fn miniatures() -> PathBuf {
+pub(crate) fn miniatures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity")
 }
 

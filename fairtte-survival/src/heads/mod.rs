@@ -12,6 +12,7 @@ mod partial_likelihood;
 mod pc_hazard;
 mod pmf;
 mod registry;
+mod segmentation;
 
 use std::fmt::Debug;
 
@@ -31,6 +32,7 @@ pub use nnet_survival::{NnetSurvival, NnetSurvivalConfig};
 pub use pc_hazard::{PcHazard, PcHazardConfig};
 pub use pmf::{Pmf, PmfConfig};
 pub use registry::{HeadConfig, HeadSettings, NoSettings, register_head};
+pub use segmentation::{Segmentation, SegmentationConfig};
 
 /// A finite number below any logarithm that training can reach: its exponential and its gradient are 0.
 const NEVER: f32 = -1e30;
@@ -128,6 +130,12 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// a curve.
     fn predicts_class(&self) -> bool {
         false
+    }
+
+    /// The head itself if it predicts masks, the class of every pixel, and not curves: then outputs are `[batch, n_classes n_pixels]`,
+    /// targets have [`masks`](Targets::masks), and probabilities take the place of survival.
+    fn of_masks(&self) -> Option<&Segmentation> {
+        None
     }
 
     /// Whether a sample's loss depends on the other samples of its batch.

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BinaryConfig, CoxConfig, CoxTimeConfig, DeepHitConfig, NnetSurvivalConfig, PcHazardConfig, PmfConfig, SurvivalHead,
+    BinaryConfig, CoxConfig, CoxTimeConfig, DeepHitConfig, NnetSurvivalConfig, PcHazardConfig, PmfConfig,
+    SegmentationConfig, SurvivalHead,
 };
 use crate::{Additions, SurvivalError};
 
@@ -59,6 +60,8 @@ crate::registry! {
     "pc-hazard" PcHazard(PcHazardConfig),
     /// Probability of a class.
     "binary" Binary(BinaryConfig),
+    /// Class of every pixel.
+    "segmentation" Segmentation(SegmentationConfig),
 }
 
 impl Default for HeadConfig {

@@ -32,6 +32,7 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         ("cox-time", 1, true, true, true, true),
         ("pc-hazard", 3, false, false, true, false),
         ("binary", 1, false, false, true, false),
+        ("segmentation", 2, false, false, false, false),
     ];
     assert_eq!(HeadConfig::NAMES, expected.map(|(name, ..)| name));
     for (name, expected) in HeadConfig::NAMES.into_iter().zip(expected) {
@@ -42,9 +43,10 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         assert_eq!(config.name(), name);
         assert_eq!((head.name(), n_outputs, others, baseline, one, scale.is_some()), expected);
         assert_eq!(head.baseline_fit(&outcomes()).is_some(), baseline, "{name}");
-        // Without a baseline a constant output means something, and training starts there.
+        // Without a baseline a constant output means something, and training starts there; the decoder of masks has no such start.
         let start = head.starting_outputs(&[0.1, 0.2, 0.3, 0.4]).as_deref().map(<[f64]>::len);
-        assert_eq!(start, (!baseline).then_some(n_outputs), "{name}");
+        assert_eq!(start, (!baseline && name != "segmentation").then_some(n_outputs), "{name}");
+        assert_eq!(head.of_masks().is_some(), name == "segmentation");
         assert!(head.check_hidden(1).is_ok(), "{name}");
         assert_eq!(head.predicts_class(), name == "binary");
         let linear = head.check_hidden(0);

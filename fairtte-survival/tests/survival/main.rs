@@ -10,3 +10,4 @@ mod heads;
 mod heads_by_hand;
 mod misfits;
 mod registry;
+mod segmentation;

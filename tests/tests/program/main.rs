@@ -23,6 +23,7 @@ mod training {
     mod learning;
     mod poison;
     mod resuming;
+    mod segmentation;
     mod shifted;
     mod survival_heads;
     mod warnings;

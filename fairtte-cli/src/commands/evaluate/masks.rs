@@ -4,6 +4,7 @@
 //! memory holds as many pairs as there are threads (`score.rs`); everything from the numbers of a sample on is the evaluation of all
 //! metrics.
 
+mod of_run;
 mod publish;
 mod score;
 mod settings;
@@ -16,6 +17,8 @@ use fairtte_metrics::evaluation::{MaskSamples, evaluate_masks};
 use fairtte_metrics::{Groups, SubjectId};
 use serde::Serialize;
 
+pub(super) use self::of_run::{evaluate_run, run_of_arguments};
+use self::publish::Source;
 use self::score::Scored;
 use self::settings::Settings;
 use super::super::{print, print_json, use_threads};
@@ -41,7 +44,18 @@ pub(in super::super) fn run(arguments: &EvaluateMasks) -> Result<(), CliError> {
         return dry_run(arguments, &settings, &target);
     }
     let input = Input::read(arguments, &configs)?;
-    let scored = Scored::new(&input.table, &settings)?;
+    evaluate(&Source::of_arguments(arguments), &input, &settings, &target, &outputs)
+}
+
+/// Compares the masks of a table and writes the results.
+fn evaluate(
+    source: &Source<'_>,
+    input: &Input,
+    settings: &Settings,
+    target: &Target,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let scored = Scored::new(&input.table, settings)?;
     let samples = MaskSamples {
         classes: &scored.classes,
         scores: &scored.scores,
@@ -51,7 +65,7 @@ pub(in super::super) fn run(arguments: &EvaluateMasks) -> Result<(), CliError> {
     let metrics = settings.metrics();
     let report =
         evaluate_masks(&samples, &input.subjects, &input.groups, &metrics, &settings.masks, &settings.evaluation)?;
-    publish::publish(arguments, &input, &scored, &report, &target, &outputs)
+    publish::publish(source, input, &scored, &report, target, outputs)
 }
 
 /// The table, with what is compared.

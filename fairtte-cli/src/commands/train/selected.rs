@@ -7,12 +7,13 @@ use fairtte_data::predictions::{write_incidence, write_probabilities};
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{
     Choice, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, of_cause, predict,
-    score_validation, use_epoch,
+    score_validation, score_validation_masks, use_epoch,
 };
 use fairtte_metrics::SampleId;
 use ndarray::{Array2, Axis};
 use serde::Serialize;
 
+use super::masks;
 use crate::CliError;
 use crate::prepare::Prepared;
 use crate::run_file::RunFile;
@@ -96,7 +97,16 @@ pub(super) fn predict_all(
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
     let mut model = ModelWriter::new(folder)?;
+    let of_masks = data.outputs.head.of_masks().is_some();
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
+        if of_masks {
+            let of_epoch = (epoch != trained.best_epoch).then_some(epoch);
+            return Ok(Written {
+                file: masks::write(open, prepared, strategy, data, of_epoch)?,
+                weights: strategy.describe_weights(epoch),
+                validation: score_validation_masks(data, strategy)?,
+            });
+        }
         let survival = curves(prepared, strategy, data)?;
         let (samples, times) = (prepared.cohort.sample_ids(&predicted_rows(prepared)), data.scoring.grid().times());
         let of = |place| of_cause(&survival, place, times.len());

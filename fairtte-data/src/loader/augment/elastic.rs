@@ -74,6 +74,20 @@ impl Displacement {
 
     /// The cell of stored pixels that `place` shows; `None` outside the image.
     fn cell(&self, extent: [usize; 3], place: [usize; 3], turn: &Turn) -> Option<Cell> {
+        let (deep, [row, column]) = self.moved(extent, place, turn);
+        let (slices, deeper) = neighbours(deep, extent[0])?;
+        let (rows, lower) = neighbours(row, extent[1])?;
+        let (columns, further) = neighbours(column, extent[2])?;
+        Some(([slices, rows, columns], [deeper, lower, further]))
+    }
+
+    /// The row and column of the stored picture that `place` shows.
+    pub(super) fn place(&self, extent: [usize; 3], place: [usize; 3], turn: &Turn) -> [f64; 2] {
+        self.moved(extent, place, turn).1
+    }
+
+    /// The slice, and the row and column, that `place` shows.
+    fn moved(&self, extent: [usize; 3], place: [usize; 3], turn: &Turn) -> (f64, [f64; 2]) {
         let n: usize = extent.iter().product();
         let index = (place[0] * extent[1] + place[1]) * extent[2] + place[2];
         // A picture has no field along the depth.
@@ -82,11 +96,7 @@ impl Displacement {
             let by = if axis < without { 0.0 } else { self.field[(axis - without) * n + index] };
             (place[axis] as f64 + f64::from(by)).clamp(0.0, extent[axis] as f64 - 1.0)
         });
-        let [row, column] = turn.place(moved[1], moved[2]);
-        let (slices, deeper) = neighbours(moved[0], extent[0])?;
-        let (rows, lower) = neighbours(row, extent[1])?;
-        let (columns, further) = neighbours(column, extent[2])?;
-        Some(([slices, rows, columns], [deeper, lower, further]))
+        (moved[0], turn.place(moved[1], moved[2]))
     }
 }
 

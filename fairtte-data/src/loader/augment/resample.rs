@@ -74,6 +74,32 @@ impl Augmentation {
     }
 }
 
+impl Augmentation {
+    /// As [`apply`](Self::apply), of the labels of a picture: every pixel has the label of the nearest one of the place that
+    /// [`apply`](Self::apply) shows there, and 0, the background, outside of the stored picture.
+    pub(crate) fn apply_to_labels(&self, draw: &Draw, source: &[u8], target: &mut [u8]) {
+        let ([_, from_height, from_width], [_, height, width]) = (extent(&self.stored), extent(&self.size));
+        let first = slices_begin(&draw.begin);
+        let turn = Turn::new([from_height, from_width], draw.angle);
+        for (at, label) in target.iter_mut().enumerate() {
+            let (row, column) = (at / width, at % width);
+            let row = first[1] + if draw.mirror_height { height - 1 - row } else { row };
+            let column = first[2] + if draw.mirror_width { width - 1 - column } else { column };
+            let [row, column] = match &draw.displacement {
+                Some(displacement) => displacement.place([1, from_height, from_width], [0, row, column], &turn),
+                None => turn.place(row as f64, column as f64),
+            };
+            let nearest = nearest(row, from_height).zip(nearest(column, from_width));
+            *label = nearest.map_or(0, |(row, column)| source[row * from_width + column]);
+        }
+    }
+}
+
+/// The pixel nearest to `at`, of two the second; `None` where [`neighbours`] finds none.
+fn nearest(at: f64, extent: usize) -> Option<usize> {
+    neighbours(at, extent).map(|(pixels, weight)| pixels[usize::from(weight >= 0.5)])
+}
+
 fn slices_begin(begin: &[usize]) -> [usize; 3] {
     if let [depth, height, width] = *begin { [depth, height, width] } else { [0, begin[0], begin[1]] }
 }

@@ -101,6 +101,7 @@ impl Table {
             event: rows.iter().map(|row| self.event[*row]).collect(),
             competing: vec![0; rows.len()],
             groups: rows.iter().map(|row| self.groups[*row]).collect(),
+            masks: None,
         }
     }
 

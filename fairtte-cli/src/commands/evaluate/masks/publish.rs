@@ -55,22 +55,41 @@ struct Record<'a> {
     empty: &'a [EmptyMasks],
 }
 
+/// Where the masks come from, and what is said of them.
+pub(super) struct Source<'a> {
+    pub(super) table: &'a Path,
+    pub(super) title: Option<&'a str>,
+    /// As given; empty where it is that of the masks.
+    pub(super) spacing: &'a [f64],
+    /// Of the training, if a run predicted the masks.
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of_arguments(arguments: &'a EvaluateMasks) -> Self {
+        let (table, title) = (arguments.table.as_path(), arguments.own.title.as_deref());
+        Self { table, title, spacing: &arguments.spacing, warnings: Vec::new() }
+    }
+}
+
 /// Writes the four files and shows the result.
 pub(super) fn publish(
-    arguments: &EvaluateMasks,
+    source: &Source<'_>,
     input: &Input,
     scored: &Scored,
     report: &MaskReport,
     target: &Target,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let warnings = warnings(scored, report);
+    let mut all_warnings = source.warnings.clone();
+    all_warnings.extend(warnings(scored, report));
+    let warnings = all_warnings;
     let record = Record {
         task: "masks",
-        table: &arguments.table,
+        table: source.table,
         ignored_columns: &input.table.ignored,
         has_subjects: input.table.has_subjects,
-        title: arguments.own.title.as_deref(),
+        title: source.title,
         notes: &input.notes,
         warnings: &warnings,
         classes: &report.classes,
@@ -87,11 +106,11 @@ pub(super) fn publish(
     let all = samples(input, scored);
     write_samples(&samples_path(target), &all, scored)?;
     let mut facts = input.facts.clone();
-    facts.extend(facts_of(arguments, scored, report));
+    facts.extend(facts_of(source, scored, report));
     let lowest = lowest(all);
     let evaluation = EvaluationReport::of_masks(report);
     let page = MaskPage {
-        title: arguments.own.title.as_deref().unwrap_or("Evaluation of masks"),
+        title: source.title.unwrap_or("Evaluation of masks"),
         subtitle: &input.table.cohort.name,
         facts: &facts,
         report,
@@ -128,13 +147,13 @@ fn samples_path(target: &Target) -> PathBuf {
     evaluation.with_file_name(name)
 }
 
-fn facts_of(arguments: &EvaluateMasks, scored: &Scored, report: &MaskReport) -> Vec<(String, String)> {
+fn facts_of(source: &Source<'_>, scored: &Scored, report: &MaskReport) -> Vec<(String, String)> {
     let class = |class: &MaskClass| {
         let values: Vec<String> = class.values.iter().map(ToString::to_string).collect();
         format!("{} = {}", class.name, values.join(" + "))
     };
     let classes: Vec<String> = report.classes.iter().map(class).collect();
-    let spacing = match &arguments.spacing[..] {
+    let spacing = match source.spacing {
         [] if scored.unit == "pixels" => "1 pixel".to_owned(),
         [] => "that in the header of each volume".to_owned(),
         given => given.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "),

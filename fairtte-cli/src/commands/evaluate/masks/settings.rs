@@ -10,9 +10,11 @@ use super::super::classes::some_of;
 use crate::CliError;
 use crate::args::EvaluateMasks;
 use crate::merged::Merged;
+use crate::run_file::SegmentationTask;
 
 /// Settings of an evaluation that have an effect on masks and no option of their own.
-const SHARED: [&str; 7] = ["replicates", "permutations", "level", "seed", "resample", "interval", "stratify"];
+pub(super) const SHARED: [&str; 7] =
+    ["replicates", "permutations", "level", "seed", "resample", "interval", "stratify"];
 /// The same with those that have one.
 const WRITTEN: [&str; 9] =
     ["replicates", "permutations", "level", "seed", "resample", "interval", "stratify", "min-events", "reference"];
@@ -78,6 +80,27 @@ impl Settings {
             unit: arguments.unit.clone(),
             masks,
             evaluation: evaluation(arguments)?,
+        })
+    }
+
+    /// Those of a run that predicts masks, with its settings of the evaluation.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] for a setting outside its range.
+    pub(super) fn of_run(task: &SegmentationTask, evaluation: EvaluationSettings) -> Result<Self, CliError> {
+        evaluation.validate()?;
+        let classes = task.mask_classes();
+        let find = |name: &String| classes.iter().find(|class| class.name == *name).cloned();
+        let cup_and_disc =
+            task.cup.as_ref().zip(task.disc.as_ref()).and_then(|(cup, disc)| Some([find(cup)?, find(disc)?]));
+        Ok(Self {
+            cup_and_disc,
+            classes,
+            metrics: Vec::new(),
+            spacing: Vec::new(),
+            unit: None,
+            masks: MaskSettings::default(),
+            evaluation,
         })
     }
 
