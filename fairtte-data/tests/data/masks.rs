@@ -111,7 +111,7 @@ fn masks_of_a_batch_are_those_of_its_images() {
 fn flips_and_crops_move_a_mask_exactly_like_its_image() {
     let world = world(SIDES);
     let config = AugmentationConfig { flip: Flip::Both, crop: Some(vec![40, 50]), ..Default::default() };
-    let loader = world.augmented(config);
+    let loader = world.augmented(&config);
     let plain = batch(&loader, &Sampling::Sequential, 0);
     let mut n_different = 0;
     for epoch in 0..4 {
@@ -129,7 +129,7 @@ fn rotation_and_deformation_move_a_mask_like_its_image() {
     let turned = AugmentationConfig { flip: Flip::Horizontal, rotation: 15.0, ..Default::default() };
     let deformed = AugmentationConfig { elastic: Some(ElasticConfig { alpha: 60.0, sigma: 6.0 }), ..turned.clone() };
     for config in [turned, deformed] {
-        let loader = world.augmented(AugmentationConfig { brightness: 0.0, ..config });
+        let loader = world.augmented(&AugmentationConfig { brightness: 0.0, ..config });
         for epoch in 0..4 {
             let [same, between] = compared(&batch(&loader, &Sampling::Shuffled, epoch));
             assert!(same > 8 * between, "{same} and {between}");
@@ -141,7 +141,7 @@ fn rotation_and_deformation_move_a_mask_like_its_image() {
 fn what_changes_intensities_leaves_the_mask() {
     let world = world(SIDES);
     let config = AugmentationConfig { brightness: 0.5, contrast: 0.5, ..Default::default() };
-    let found = batch(&world.augmented(config), &Sampling::Shuffled, 1);
+    let found = batch(&world.augmented(&config), &Sampling::Shuffled, 1);
     let plain = batch(&world.loader(), &Sampling::Shuffled, 1);
     assert_eq!(found.masks, plain.masks);
     assert_ne!(found.pixels, plain.pixels);

@@ -192,7 +192,7 @@ mod of_masks {
         Febs { config, of_masks: true, ..febs(0.0) }
     }
 
-    /// torch 2.15.0, float64: `W = tanh((min(D) / D) ** gamma)` with `D` as in `fairtte-survival/tests/segmentation.rs` under
+    /// torch 2.15.0, float64: `W = tanh((min(D) / D) ** gamma)` with `D` as in `fairtte-survival/tests/survival/segmentation.rs` under
     /// `no_grad`, the mean of the scaled losses there, and its gradient by autograd at the second pixel of every sample and class.
     #[test]
     fn it_is_the_published_scaling_by_torch() {

@@ -16,7 +16,7 @@
 //!
 //! The source sums over the pixels of a whole batch; here over those of a sample, so that every sample has a loss of its own, which
 //! strategies weigh and group. A sample's term does not depend on the rest of the batch.
-//! Golden values: torch 2.15 (`fairtte-survival/tests/segmentation.rs`).
+//! Golden values: torch 2.15 (`fairtte-survival/tests/survival/segmentation.rs`).
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Tensor, TensorData};
