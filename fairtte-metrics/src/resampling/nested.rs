@@ -193,9 +193,9 @@ mod tests {
         Bootstrap::new(&subjects, Resample::Subject, n_replicates, 3)
     }
 
-    fn mean(values: &[f64], weights: &[u16], lanes: usize, lane: usize) -> Option<f64> {
+    fn mean(values: &[f64], weights: &[u16], lanes: usize, lane: usize) -> f64 {
         let weights = || weights.iter().skip(lane).step_by(lanes).map(|weight| f64::from(*weight));
-        Some(values.iter().zip(weights()).map(|(value, weight)| value * weight).sum::<f64>() / weights().sum::<f64>())
+        values.iter().zip(weights()).map(|(value, weight)| value * weight).sum::<f64>() / weights().sum::<f64>()
     }
 
     /// The replicates of a mean with its leave-out values.
@@ -205,17 +205,17 @@ mod tests {
         let lanes = nested.n();
         let mut weights = vec![0; n * lanes];
         nested.weights_block(0, lanes, &mut weights).unwrap();
-        let left_out = (0..lanes).map(|lane| mean(values, &weights, lanes, lane)).collect();
+        let left_out = (0..lanes).map(|lane| Some(mean(values, &weights, lanes, lane))).collect();
         let jackknife = Nested::of_sample(&bootstrap, max_blocks);
         let without = (0..jackknife.n_blocks()).map(|block| {
             let weights: Vec<u16> =
                 jackknife.weights(block).into_iter().map(|weight| weight.try_into().unwrap()).collect();
-            mean(values, &weights, 1, 0)
+            Some(mean(values, &weights, 1, 0))
         });
         let own = jackknife.collect(without.collect()).unwrap();
         let mut of_replicates = vec![0; n * n_replicates];
         bootstrap.weights_block(0, n_replicates, &mut of_replicates).unwrap();
-        let replicates = (0..n_replicates).map(|lane| mean(values, &of_replicates, n_replicates, lane)).collect();
+        let replicates = (0..n_replicates).map(|lane| Some(mean(values, &of_replicates, n_replicates, lane))).collect();
         (replicates, nested.collect(own, left_out).unwrap())
     }
 

@@ -1,7 +1,8 @@
-//! The biasing experiment on tables: `biasing TREES REPEATS OUT.jsonl [TABLE.csv ..]`; without tables, on made-up samples.
+//! The biasing experiment on tables: `biasing TREES REPEATS OUT.jsonl [TABLE.csv ..]`; without tables, on made-up samples. `ranger:TREES` takes
+//! the settings of ranger.
 //!
 //! A table has the columns `time` and `event` (0 or 1) and covariates: numbers as they are, anything else as one column per value
-//! but the most frequent. No quotes, no missing cells. The forest has the settings of randomForestSRC. Every result is appended to
+//! but the most frequent. No quotes, no missing cells. The forest has the settings of randomForestSRC, or those named. Every result is appended to
 //! `OUT.jsonl`; what is there already is not computed again.
 
 #![expect(clippy::print_stdout, reason = "an example shows its results")]
@@ -21,7 +22,13 @@ use rand::RngExt as _;
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |place: usize, default: usize| words.get(place).map_or(Ok(default), |word| word.parse::<usize>());
-    let (trees, repeats) = (number(0, 20)?, number(1, 2)?);
+    let (preset, trees) = words.first().map_or(("rfsrc", "20"), |word| word.split_once(':').unwrap_or(("rfsrc", word)));
+    let (trees, repeats) = (trees.parse::<usize>()?, number(1, 2)?);
+    let preset = match preset {
+        "rfsrc" => ForestSettings::rfsrc(),
+        "ranger" => ForestSettings::ranger(),
+        other => return Err(format!("the preset is \"{other}\", expected rfsrc or ranger").into()),
+    };
     let settings = BiasingSettings { repeats, measures: Measure::ALL.to_vec(), ..BiasingSettings::default() };
     let mut results: Vec<CellResult> = Vec::new();
     let tables = words.get(3..).unwrap_or_default();
@@ -41,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             if results.iter().any(|result| result.table == table.name() && result.cell == cell) {
                 continue;
             }
-            let forest = |seed| ForestSettings { trees, seed, ..ForestSettings::rfsrc() };
+            let forest = |seed| ForestSettings { trees, seed, ..preset.clone() };
             let result = run_cell(table, cell, &settings, forest)?;
             if let Some(file) = &mut file {
                 writeln!(file, "{}", serde_json::to_string(&result)?)?;

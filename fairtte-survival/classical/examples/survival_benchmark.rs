@@ -6,7 +6,9 @@
 //! row per person and a column of numbers per covariate, with a line of names; without it they are normal. MALE is given for intervals up to
 //! the 75 % quantile of the event times (early), and from there to the 99 % quantile (late).
 //!
-//! With `--heat-map FILE.svg` at the end, models x scenarios alone are run and also drawn.
+//! With `--heat-map FILE.svg` at the end, models x scenarios alone are run and also drawn. `--write FOLDER` in its place writes the people of
+//! every scenario and repeat as CSV, and `--read FOLDER` adds the models whose curves of them lie there to the first table:
+//! `benches/peers/networks.py` trains networks between the two.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 
@@ -24,12 +26,14 @@ use ndarray::Array2;
 
 #[path = "survival_benchmark/heat_map.rs"]
 mod heat_map;
+#[path = "survival_benchmark/outside.rs"]
+mod outside;
 
 type Failure = Box<dyn std::error::Error>;
 /// Fits a model and predicts the curves of other people on a grid.
 type Predict = Box<dyn Fn(&Array2<f64>, &Outcomes, &Array2<f64>, &[f64]) -> Result<SurvivalCurves, Failure>>;
 
-/// Kaplan-Meier, every estimator of the registry with its defaults (a forest: those of ranger), and a forest with those of rfsrc.
+/// Kaplan-Meier, every estimator of one kind of event with its defaults (a forest: those of ranger), and a forest with those of rfsrc.
 fn models() -> Vec<(String, Predict)> {
     let kaplan_meier: Predict = Box::new(|_, outcomes, others, grid| {
         Ok(kaplan_meier_curves(&KaplanMeier::fit(outcomes)?, grid, others.nrows())?)
@@ -39,6 +43,10 @@ fn models() -> Vec<(String, Predict)> {
     };
     let mut models = vec![("Kaplan-Meier".to_owned(), kaplan_meier)];
     for (name, _) in Estimator::CATALOGUE {
+        // With one kind of event the models of one of several causes are Cox regressions.
+        if ["fine-gray", "cause-specific"].contains(name) {
+            continue;
+        }
         models.extend(Estimator::by_name(name).map(|estimator| ((*name).to_owned(), fitted(estimator))));
     }
     models.push(("forest (rfsrc)".to_owned(), fitted(Estimator::Forest(ForestSettings::rfsrc()))));
@@ -111,26 +119,45 @@ struct Scored {
     cohort: Generated,
 }
 
-impl Scored {
-    /// One comparison per model, in their order.
-    fn of_all(source: &Source, settings: &GeneratorSettings, seed: u64) -> Result<Vec<Self>, Failure> {
+/// The first half of a cohort, which is fitted to, and the second one, which is predicted.
+struct Halves {
+    cohort: Generated,
+    first: Vec<usize>,
+    others: Vec<usize>,
+    grid: Vec<f64>,
+}
+
+impl Halves {
+    fn draw(source: &Source, settings: &GeneratorSettings, seed: u64) -> Result<Self, Failure> {
         let cohort = source.draw(settings, seed)?;
         let n = source.n;
         let (first, others): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (n..2 * n).collect());
-        let (outcomes, of_others) = (cohort.outcomes.select(&first), cohort.outcomes.select(&others));
+        let outcomes = cohort.outcomes.select(&first);
         let mut times: Vec<f64> =
             outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event).map(|(time, _)| *time).collect();
         times.sort_by(f64::total_cmp);
         // Twenty intervals up to the 99 % quantile of the event times.
         let last = times[(times.len() - 1) * 99 / 100];
-        let grid: Vec<f64> = (0..=20).map(|k| last * f64::from(k) / 20.0).collect();
-        let truth = cohort.survival(Arm::Observed, &grid)?.select(&others);
-        let inputs = cohort.inputs();
+        let grid = (0..=20).map(|k| last * f64::from(k) / 20.0).collect();
+        Ok(Self { cohort, first, others, grid })
+    }
+
+    fn scored(&self, curves: &SurvivalCurves) -> Result<Scored, Failure> {
+        let truth = self.cohort.survival(Arm::Observed, &self.grid)?.select(&self.others);
+        let errors = LogitErrors::new(&truth, curves, &self.cohort.outcomes.select(&self.others))?;
+        Ok(Scored { errors, others: self.others.clone(), cohort: self.cohort.clone() })
+    }
+}
+
+impl Scored {
+    /// One comparison per model, in their order.
+    fn of_all(source: &Source, settings: &GeneratorSettings, seed: u64) -> Result<Vec<Self>, Failure> {
+        let halves = Halves::draw(source, settings, seed)?;
+        let inputs = halves.cohort.inputs();
         let of = |rows: &[usize]| inputs.select(ndarray::Axis(0), rows);
+        let outcomes = halves.cohort.outcomes.select(&halves.first);
         let one = |(_, predict): (String, Predict)| {
-            let curves = predict(&of(&first), &outcomes, &of(&others), &grid)?;
-            let errors = LogitErrors::new(&truth, &curves, &of_others)?;
-            Ok(Self { errors, others: others.clone(), cohort: cohort.clone() })
+            halves.scored(&predict(&of(&halves.first), &outcomes, &of(&halves.others), &halves.grid)?)
         };
         models().into_iter().map(one).collect()
     }
@@ -172,8 +199,7 @@ fn average(repeats: u64, one: impl Fn(u64) -> Result<Vec<Vec<f64>>, Failure>) ->
     Ok(sums)
 }
 
-fn header(first: &str) {
-    let names = names_of_models();
+fn header(first: &str, names: &[String]) {
     println!("\n| {first} | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
 }
 
@@ -181,12 +207,17 @@ fn line(first: &str, values: impl Iterator<Item = String>) {
     println!("| {first} | {} |", values.collect::<Vec<_>>().join(" | "));
 }
 
-fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>) -> Result<(), Failure> {
-    header("scenario: MALE early / late");
+fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>, outside: Option<&str>) -> Result<(), Failure> {
+    let mut names = names_of_models();
+    names.extend(outside.map(outside::names).transpose()?.unwrap_or_default());
+    header("scenario: MALE early / late", &names);
     let (mut early, mut late) = (Vec::new(), Vec::new());
     for (name, kind, settings) in scenarios() {
         let found = average(repeats, |seed| {
-            let scored = Scored::of_all(source, &settings, seed)?;
+            let mut scored = Scored::of_all(source, &settings, seed)?;
+            if let Some(folder) = outside {
+                scored.extend(outside::scored(folder, &format!("{name}-{seed}"), source, &settings, seed)?);
+            }
             Ok(scored.iter().map(|scored| vec![scored.early(), scored.late()]).collect())
         })?;
         line(&format!("{name} ({kind})"), found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
@@ -194,10 +225,7 @@ fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>) -> Result<(
         late.push(found.iter().map(|of| of[1]).collect::<Vec<_>>());
     }
     if let Some(file) = drawing {
-        std::fs::write(
-            file,
-            heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names_of_models()),
-        )?;
+        std::fs::write(file, heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names))?;
     }
     for (what, values) in [("early", early), ("late", late)] {
         let (rows, columns) = (values.len(), values[0].len());
@@ -218,7 +246,7 @@ fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>) -> Result<(
 
 /// Early MALE by arm for each strength of confounding.
 fn confounding(source: &Source, repeats: u64) -> Result<(), Failure> {
-    header("confounders, weight (measured, piece-9): MALE untreated / treated");
+    header("confounders, weight (measured, piece-9): MALE untreated / treated", &names_of_models());
     for count in [1_u8, 4, 9] {
         for weight in [0.0, 1.0, 3.0] {
             let hazard = Hazard::Piece(Piece { covariates: 9, ..Piece::default() });
@@ -230,7 +258,7 @@ fn confounding(source: &Source, repeats: u64) -> Result<(), Failure> {
             arms(source, repeats, &format!("{count}, {weight}"), &settings)?;
         }
     }
-    header("correlation of z, weight (unmeasured, piece-4): MALE untreated / treated");
+    header("correlation of z, weight (unmeasured, piece-4): MALE untreated / treated", &names_of_models());
     for correlation in [0.0, 0.3] {
         for weight in [0.0, 3.0, 10.0] {
             let hazard = Hazard::Piece(Piece { covariates: 4, ..Piece::default() });
@@ -255,7 +283,7 @@ fn arms(source: &Source, repeats: u64, name: &str, settings: &GeneratorSettings)
 
 /// Early MALE by arm and subgroup for means and shares of subgroups.
 fn subgroups(source: &Source, repeats: u64) -> Result<(), Failure> {
-    header("means, share of s = 1 (piece-1): MALE (a, s) = 00 / 01 / 10 / 11");
+    header("means, share of s = 1 (piece-1): MALE (a, s) = 00 / 01 / 10 / 11", &names_of_models());
     for means in [[0.45, 0.55], [0.3, 0.7], [0.15, 0.85]] {
         for share in [0.1, 0.5, 0.9] {
             let subgroups = SubgroupSettings {
@@ -290,15 +318,21 @@ fn read_rows(path: &str) -> Result<Array2<f64>, Failure> {
 
 fn main() -> Result<(), Failure> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let option = arguments.iter().position(|word| word == "--heat-map");
-    let drawing = option.and_then(|place| arguments.drain(place..).nth(1));
+    let mut option = |name: &str| {
+        let place = arguments.iter().position(|word| word == name)?;
+        arguments.drain(place..(place + 2).min(arguments.len())).nth(1)
+    };
+    let [drawing, written, outside] = ["--heat-map", "--write", "--read"].map(&mut option);
     let n = arguments.first().map_or(Ok(1_000), |word| word.parse())?;
     let repeats = arguments.get(1).map_or(Ok(3), |word| word.parse())?;
     let rows = arguments.get(2).map(|path| read_rows(path)).transpose()?;
     let source = Source { n, rows };
     println!("{n} people to fit, as many to predict; {repeats} repeats");
-    by_scenario(&source, repeats, drawing.as_deref())?;
-    if drawing.is_some() {
+    if let Some(folder) = written {
+        return outside::write(&folder, &source, repeats);
+    }
+    by_scenario(&source, repeats, drawing.as_deref(), outside.as_deref())?;
+    if drawing.is_some() || outside.is_some() {
         return Ok(());
     }
     confounding(&source, repeats)?;

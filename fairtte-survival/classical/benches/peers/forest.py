@@ -6,11 +6,12 @@
 PROGRAM is the built example; PACKAGE is scikit-survival, ranger or rfsrc, whose settings the preset of that name has. The Python has
 scikit-survival 0.28; R (`Rscript`) has the package. A table has the columns time and event; other columns are numbers, or have levels,
 which become a column each but the most frequent. 30 % of the rows, the same for both, are held out; both grow 100 trees from each of
-20 seeds. Harrell's C is scikit-survival's. Prints a row of a Markdown table per table: mean C (standard deviation over seeds) of both,
+20 seeds (FAIRTTE_SEEDS). Harrell's C is scikit-survival's. Prints a row of a Markdown table per table: mean C (standard deviation over seeds) of both,
 the difference of the means in standard errors.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from sksurv.ensemble import RandomSurvivalForest
 from sksurv.metrics import concordance_index_censored
 from sksurv.util import Surv
 
-TREES, SEEDS = 100, 20
+TREES, SEEDS = 100, int(os.environ.get("FAIRTTE_SEEDS", "20"))
 
 # Risks: expected mortality, the sum of the cumulative hazard over the event times.
 R_FOREST = {
