@@ -10,6 +10,9 @@ use super::{BlockSizes, Layers, Report};
 /// The tables.
 pub(super) fn report(report: &Report) -> String {
     let mut text = report.device.clone();
+    if let Some(network) = report.networks.first().filter(|network| network.precision != Precision::F32) {
+        let _ = write!(text, " in {}", network.precision);
+    }
     if let Some(set) = &report.instruction_set {
         let _ = write!(text, ", kernels for {set}");
     }
@@ -19,9 +22,6 @@ pub(super) fn report(report: &Report) -> String {
     }
     if let Some(BlockSizes { l2, rows, columns, .. }) = &report.blocks {
         let _ = write!(text, "\nblocks for {} KiB of L2: {rows} rows, {columns} columns", l2 / 1024);
-    }
-    if let Some(network) = report.networks.first().filter(|network| network.precision != Precision::F32) {
-        let _ = write!(text, ", {}", network.precision);
     }
     text.push_str("\n\n");
     let _ = writeln!(

@@ -1315,6 +1315,7 @@ fn program() -> Vec<Mode> {
                 ("--backbone", Instead("bench --backbone small-2d --shape 3x16x16 --seconds 0.001 --no-layers".into())),
                 ("--shape", Refused("--shape 3x3", "--shape is \"3x3\"")),
                 ("--batch", Changes("--batch 7")),
+                ("--precision", Changes("--precision bf16")),
                 ("--seconds", Instead("bench --backbone mlp --seconds 0 --no-layers".into())),
                 ("--samples", Changes("--samples 100")),
                 ("--epochs", Between("--samples 100 --epochs 1", "--samples 100 --epochs 2")),
