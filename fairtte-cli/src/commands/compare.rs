@@ -139,6 +139,7 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
 /// The run file of all trainings.
 fn template(arguments: &Run) -> Result<RunFile, CliError> {
     let mut run = RunFile::read_without(&arguments.config, &arguments.common.set, &["compare"])?;
+    run.require_no_masks("compare")?;
     if let Some(output) = &arguments.output {
         run.output.clone_from(output);
     }

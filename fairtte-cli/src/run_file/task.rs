@@ -160,25 +160,30 @@ impl RunFile {
     /// # Errors
     /// [`CliError::Config`] naming `what`.
     pub(crate) fn require_curves(&self, what: &str) -> Result<(), CliError> {
-        let (kind, known) = match self.task.kind {
-            TaskKind::TimeToEvent => return Ok(()),
-            TaskKind::Binary => ("binary", "classes"),
-            TaskKind::Segmentation => ("segmentation", "masks"),
-        };
-        let message = format!(
-            "\"{}\" predicts {} ([task] kind = \"{kind}\"), {what} is of survival curves only so far",
-            self.name,
-            self.predicted().words()
-        );
-        Err(CliError::setting("task", message, Some(&format!("fairtte train and fairtte evaluate RUN know {known}"))))
+        if self.task.kind == TaskKind::TimeToEvent { Ok(()) } else { Err(self.unfit_task(what, "survival curves")) }
     }
 
     /// Refuses a run that predicts masks, for what needs one prediction per sample.
     ///
     /// # Errors
-    /// As [`require_curves`](Self::require_curves).
+    /// [`CliError::Config`] naming `what`.
     pub(crate) fn require_no_masks(&self, what: &str) -> Result<(), CliError> {
-        if self.is_of_masks() { self.require_curves(what) } else { Ok(()) }
+        if self.is_of_masks() { Err(self.unfit_task(what, "survival curves and classes")) } else { Ok(()) }
+    }
+
+    /// The error of `what`, which works with `predictions` and not with those of this run.
+    fn unfit_task(&self, what: &str, predictions: &str) -> CliError {
+        let (kind, known) = match self.task.kind {
+            TaskKind::TimeToEvent => ("time-to-event", "curves"),
+            TaskKind::Binary => ("binary", "classes"),
+            TaskKind::Segmentation => ("segmentation", "masks"),
+        };
+        let message = format!(
+            "\"{}\" predicts {} ([task] kind = \"{kind}\"), {what} works with {predictions} only so far",
+            self.name,
+            self.predicted().words()
+        );
+        CliError::setting("task", message, Some(&format!("fairtte train and fairtte evaluate RUN know {known}")))
     }
 
     /// The column of labels of the data.

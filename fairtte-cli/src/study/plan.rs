@@ -91,6 +91,7 @@ impl Plan {
         let cache = StudyFolder::new(&study.output).cache();
         let read = |of: &StudyData| {
             let mut run = RunFile::read(std::slice::from_ref(&of.run_file), &[])?;
+            run.require_no_masks("a study")?;
             run.cache = Some(cache.clone());
             Ok(run)
         };

@@ -492,7 +492,9 @@ struct Times(f32);
 
 impl PixelTransform for Times {
     fn apply(&self, _row: usize, _epoch: u64, intensities: &mut [f32], _shape: &[usize]) {
-        intensities.iter_mut().for_each(|value| *value *= self.0);
+        for value in intensities {
+            *value *= self.0;
+        }
     }
 }
 

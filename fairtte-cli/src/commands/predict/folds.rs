@@ -35,6 +35,7 @@ struct Fold {
 impl Fold {
     fn read(path: &Path) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
+        run.require_no_masks("pooling of folds")?;
         let rules = folder.model_record()?.attributes;
         let (cohort, _) = read_cohort(&folder.cohort())?;
         let rows = Split::read_csv(&folder.split(), &cohort)?.rows(Part::Test).to_vec();
@@ -125,7 +126,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         exclusions: &exclusions,
         groups: &fitted,
         cause: cohort.cause,
-        task: of_class.then_some(folds[0].run.task),
+        task: of_class.then(|| folds[0].run.task.clone()),
         classes: classes.as_ref(),
         grid: &grid,
         reading: folds[0].run.evaluation.reading,
@@ -153,7 +154,7 @@ fn require_same_cohort(arguments: &Predict, folds: &[Fold]) -> Result<(), CliErr
     let outcomes = |fold: &Fold| {
         let samples = fold.cohort.samples.iter();
         let of = |sample: &Sample| (sample.sample_id.clone(), sample.time.to_bits(), sample.event, sample.competing);
-        (fold.run.task, fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
+        (&fold.run.task, fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
     };
     let first = outcomes(&folds[0]);
     match folds.iter().position(|fold| outcomes(fold) != first || fold.cohort.time_unit != folds[0].cohort.time_unit) {

@@ -42,6 +42,7 @@ impl Member {
     /// [`CliError`] if the folder has no trained model, the epoch was not kept, or a file has changed.
     pub(crate) fn open(path: &Path, epoch: Option<&str>, device: Option<&str>) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
+        run.require_no_masks("prediction with a trained model")?;
         let record = folder.model_record()?;
         let epoch = record.chosen_epoch(epoch)?;
         let device = device.unwrap_or(&run.device);

@@ -120,7 +120,7 @@ pub(crate) fn notes_on_groups(groups: &FittedAttributes) -> Vec<String> {
 fn task_of(file: &RunFile, run: &RunFile) -> Result<TaskConfig, CliError> {
     let refused = |key: &str, message: String| Err(CliError::setting(key, message, None));
     if !file.is_of_class() {
-        return Ok(run.task);
+        return Ok(run.task.clone());
     }
     if !run.is_of_class() {
         return refused("task", format!("the data have a class, the run \"{}\" predicts survival curves", run.name));
@@ -132,7 +132,7 @@ fn task_of(file: &RunFile, run: &RunFile) -> Result<TaskConfig, CliError> {
                 format!("the class of the data is at {own}, the run \"{}\" predicts that at {of_run}", run.name);
             refused("task.binary.horizon", message)
         }
-        _ => Ok(file.task),
+        _ => Ok(file.task.clone()),
     }
 }
 

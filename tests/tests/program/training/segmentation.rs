@@ -122,6 +122,9 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
     let again = succeed(["evaluate", &words(&run), "--part", "validation", "--set", "replicates=0", "--json"]);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
     assert!(again["n"].as_u64().unwrap() > 0);
+    let study = words(&folder.path().join("study.toml"));
+    std::fs::write(&study, format!("trials = 1\n[[data]]\nrun-file = '{config}'\n[strategies]\nnames = [\"febs\"]\n"))
+        .unwrap();
     for (arguments, sentence) in [
         (vec!["evaluate", "RUN", "--horizon", "2"], "masks have no times"),
         (vec!["evaluate", "RUN", "--set", "reading=step"], "it has no effect on masks"),
@@ -130,12 +133,17 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
         (vec!["explain", "RUN"], "predicts masks"),
         (vec!["features", "RUN"], "predicts masks"),
         (vec!["weights", "export", "RUN", "--output", "weights.safetensors"], "predicts masks"),
+        (vec!["predict", "RUN", "--data", "FILE", "--output", "OTHER"], "predicts masks"),
+        (vec!["predict", "RUN", "RUN", "--out-of-fold", "--output", "OTHER"], "predicts masks"),
         (vec!["select", "RUN"], "predicts masks"),
         (vec!["compare", "--config", "FILE"], "predicts masks"),
+        (vec!["study", "plan", "STUDY"], "predicts masks"),
     ] {
         let of = |word: &str| match word {
             "RUN" => words(&run),
             "FILE" => config.clone(),
+            "STUDY" => study.clone(),
+            "OTHER" => words(&folder.path().join("other")),
             word => word.to_owned(),
         };
         fail(arguments.into_iter().map(of), CONFIG, sentence);

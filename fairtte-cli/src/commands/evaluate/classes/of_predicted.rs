@@ -46,7 +46,7 @@ pub(in super::super) fn run_of_predicted(
         Ok(found) => open = Some(found),
         Err(error) => notes.push(format!("The settings are the defaults, because the run cannot be read ({error}).")),
     }
-    let horizon = record.task.and_then(|task| task.binary).map(|binary| binary.horizon);
+    let horizon = record.task.as_ref().and_then(|task| task.binary).map(|binary| binary.horizon);
     let usual = EvaluationSettings::default();
     let base = open.as_ref().map_or(&usual, |open| &open.file.evaluation);
     let mut settings = Settings::of_run(arguments, base, horizon)?;
