@@ -154,7 +154,7 @@ fn require_same_cohort(arguments: &Predict, folds: &[Fold]) -> Result<(), CliErr
     let outcomes = |fold: &Fold| {
         let samples = fold.cohort.samples.iter();
         let of = |sample: &Sample| (sample.sample_id.clone(), sample.time.to_bits(), sample.event, sample.competing);
-        (&fold.run.task, fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
+        (fold.run.task.clone(), fold.cohort.cause, samples.map(of).collect::<Vec<_>>())
     };
     let first = outcomes(&folds[0]);
     match folds.iter().position(|fold| outcomes(fold) != first || fold.cohort.time_unit != folds[0].cohort.time_unit) {
