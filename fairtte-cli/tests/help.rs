@@ -1,7 +1,12 @@
 //! The output before any run: help, lists, exit codes.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use std::path::Path;
 use std::process::Command;
+
+/// A run file of masks, for what is about masks alone.
+const MASKS: &str = "output = 'run'\n[data.generic]\ntable = 'manifest.csv'\nmask = 'mask'\n[[attribute]]\nname = 'sex'\n\
+    [image]\nsize = [32, 32]\n[task]\nkind = 'segmentation'\nsegmentation = { classes = { disc = [1] } }\n";
 
 fn stdout(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_fairtte")).args(arguments).output().unwrap();
@@ -51,7 +56,8 @@ fn the_lists_are_those_of_the_registries() {
         cox            log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)\n  \
         cox-time       log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)\n  \
         pc-hazard      constant hazard within each interval (Kvamme & Borgan 2021)\n  \
-        binary         probability of a class, cross-entropy or focal loss (Lin et al. 2017); [task] kind = \"binary\"\n";
+        binary         probability of a class, cross-entropy or focal loss (Lin et al. 2017); [task] kind = \"binary\"\n  \
+        segmentation   class of every pixel, cross-entropy and Dice (Tian et al. 2024); [task] kind = \"segmentation\"\n";
     assert_eq!(stdout(&["list", "heads"]), heads);
     let all = stdout(&["list"]);
     for name in ["generic", "simulated", "efficientnet-b0", "resnet18-3d", "group-dro", "worst-group-c-td", "flex"] {
@@ -68,6 +74,21 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
     let accepted = |set: &str| {
         stdout(&["train", "--dry-run", "--config", config, "--set", set]);
     };
+    let masks = Path::new(env!("CARGO_TARGET_TMPDIR")).join("masks.toml");
+    std::fs::write(&masks, MASKS).unwrap();
+    let of_masks = |monitor: &str| {
+        let monitor = format!("training.monitor={monitor}");
+        stdout(&[
+            "train",
+            "--dry-run",
+            "--config",
+            masks.to_str().unwrap(),
+            "--set",
+            "head.segmentation={}",
+            "--set",
+            &monitor,
+        ]);
+    };
     // What is about a class needs the task, and the task a metric of a class.
     let of_class = |monitor: &str| {
         let task = "task={ kind = 'binary', binary = { horizon = 3 } }";
@@ -76,7 +97,7 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
         stdout(&[&["train", "--dry-run", "--config", config][..], &sets].concat());
     };
     for name in names("heads") {
-        if name != "binary" {
+        if name != "binary" && name != "segmentation" {
             accepted(&format!("head.{name}={{}}"));
         }
     }
@@ -86,6 +107,7 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
     for name in names("monitors") {
         match name.as_str() {
             "bce" | "auc" | "balanced-accuracy" | "worst-group-auc" => of_class(&name),
+            "dice-ce" | "dice" | "worst-group-dice" => of_masks(&name),
             _ => accepted(&format!("training.monitor={name}")),
         }
     }

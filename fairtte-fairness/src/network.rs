@@ -25,20 +25,14 @@ pub struct NetworkSpec {
     pub classifier: ClassifierConfig,
 }
 
-/// The network that maps pixels to the input of a head.
+/// The network that maps pixels to the input of a head: an encoder with a classifier, or with a decoder of masks.
 #[derive(Module, Debug)]
 pub struct SurvivalNetwork {
     encoder: ImageEncoder,
-    classifier: OutputLayers,
-}
-
-/// What makes the input of the head.
-#[derive(Module, Debug)]
-enum OutputLayers {
-    /// From the representation.
-    Classifier(Classifier),
-    /// From the maps of the backbone.
-    Decoder(UnetDecoder),
+    /// From the representation; `None` of a network of masks. No enum, so that the names of the tensors do not tell of masks.
+    classifier: Option<Classifier>,
+    /// From the maps of the backbone; `None` of every other network.
+    decoder: Option<UnetDecoder>,
 }
 
 /// The result of one forward pass.
@@ -56,13 +50,10 @@ impl SurvivalNetwork {
     /// Builds the network and draws its weights from `stream`.
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
-        let classifier = match spec.classifier.pixel_classes {
-            None => {
-                OutputLayers::Classifier(Classifier::new(&spec.classifier, spec.encoder.n_representation(), device))
-            }
-            Some(n_classes) => OutputLayers::Decoder(UnetDecoder::new(n_classes, device)),
-        };
-        initialise(Self { encoder, classifier }, stream)
+        let classifier = || Classifier::new(&spec.classifier, spec.encoder.n_representation(), device);
+        let decoder = spec.classifier.pixel_classes.map(|n_classes| UnetDecoder::new(n_classes, device));
+        let classifier = decoder.is_none().then(classifier);
+        initialise(Self { encoder, classifier, decoder }, stream)
     }
 
     /// Feeds the pixels of `batch`; `query` are the times (in the unit of the cohort) of a head that reads times, empty for
@@ -71,28 +62,24 @@ impl SurvivalNetwork {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read them.
     pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
-        let (before_dropout, maps) = match &self.classifier {
-            OutputLayers::Classifier(_) => (self.encoder.before_dropout(batch.pixels.clone(), noise)?, None),
-            OutputLayers::Decoder(_) => {
-                let (representation, maps) = self.encoder.with_maps(batch.pixels.clone())?;
-                (representation, Some(maps))
-            }
+        let (before_dropout, maps) = if self.decoder.is_some() {
+            let (representation, maps) = self.encoder.with_maps(batch.pixels.clone())?;
+            (representation, Some(maps))
+        } else {
+            (self.encoder.before_dropout(batch.pixels.clone(), noise)?, None)
         };
         let representation = self.encoder.dropped(before_dropout.clone(), noise);
-        let outputs = match (&self.classifier, maps) {
-            (OutputLayers::Decoder(decoder), Some(maps)) => decoder.forward(maps).flatten(1, 3),
-            (OutputLayers::Classifier(classifier), _) => classifier.forward(representation.clone(), query),
-            (OutputLayers::Decoder(_), None) => unreachable!("a decoder has maps"),
+        let outputs = match (&self.decoder, maps, &self.classifier) {
+            (Some(decoder), Some(maps), _) => decoder.forward(maps).flatten(1, 3),
+            (_, _, Some(classifier)) => classifier.forward(representation.clone(), query),
+            _ => unreachable!("a network has a classifier or a decoder"),
         };
         Ok(Forward { before_dropout, representation, outputs })
     }
 
     /// The layers from the representation to the outputs; `None` of a network of masks.
     pub fn classifier(&self) -> Option<&Classifier> {
-        match &self.classifier {
-            OutputLayers::Classifier(classifier) => Some(classifier),
-            OutputLayers::Decoder(_) => None,
-        }
+        self.classifier.as_ref()
     }
 
     /// Outputs in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a network.

@@ -66,6 +66,7 @@ pub mod selection;
 pub mod sensitivity;
 pub mod statistics;
 mod value_or_reason;
+mod weights;
 
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;

@@ -76,7 +76,13 @@ fn pick(pool: &[&TrialPoints], metric: usize, criterion: SelectionCriterion) -> 
         pool.iter().flat_map(|trial| (0..trial.points.len()).map(|point| (*trial, point))).collect();
     let Some((first, _)) = models.first() else { return Ok(None) };
     let direction = first.measures.direction(metric);
-    let n_groups = first.points.first().map_or(0, |point| point.validation[metric].groups.len());
+    let n_groups = models.iter().map(|(trial, point)| trial.points[*point].validation[metric].groups.len()).max();
+    let n_groups = n_groups.unwrap_or(0);
+    let by_groups =
+        matches!(criterion, SelectionCriterion::MinimaxPareto { .. } | SelectionCriterion::DistanceToOptimum);
+    if by_groups && n_groups == 0 {
+        return Ok(None);
+    }
     let measured = |value: Option<f64>| value.map_or_else(|| Measured::Undefined(String::new()), Measured::Value);
     let run = |(index, (trial, point)): (usize, &(&TrialPoints, usize))| {
         let values = &trial.points[*point].validation[metric];

@@ -1,5 +1,6 @@
 //! From rows and their label rule to samples with a time and an event, in groups; all rows left out are counted.
 
+mod attribute_column;
 pub(crate) mod attributes;
 mod check;
 mod class;
@@ -12,6 +13,7 @@ mod provenance;
 mod reason;
 mod summary;
 
+pub use attribute_column::AttributeColumn;
 pub use attributes::{AttributeConfig, FittedAttribute, FittedAttributes, RenamedLevel, Threshold, UngroupedValue};
 pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use class::{Classes, HorizonConfig};
@@ -64,59 +66,6 @@ impl Sample {
     pub(crate) fn place_of_competing(&self, causes: &[u32]) -> usize {
         let place = |cause| causes.iter().position(|known| *known == cause).map_or(0, |place| place + 1);
         self.competing.map_or(0, place)
-    }
-}
-
-/// The raw values of one attribute, one per sample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AttributeColumn {
-    /// Name of the attribute.
-    pub name: String,
-    /// Value of every sample as the source gives it; `None` where it is missing.
-    pub values: Vec<Option<String>>,
-    /// Level of every sample, if the rules of the data set code the values (`WHITE - RUSSIAN` is `White`); a
-    /// reference is compared with these levels.
-    pub coded: Option<Vec<Option<&'static str>>>,
-    /// Levels defined by the rules of the data set, whether or not any sample has one: a reference among them is valid
-    /// even if no sample has it. Empty if there are no such rules.
-    pub known: &'static [&'static str],
-}
-
-impl AttributeColumn {
-    /// A column whose values are their own levels.
-    pub fn new(name: impl Into<String>, values: Vec<Option<String>>) -> Self {
-        Self { name: name.into(), values, coded: None, known: &[] }
-    }
-
-    /// The same column with the `levels` of the rules of its data set.
-    #[must_use]
-    pub fn knowing(mut self, levels: &'static [&'static str]) -> Self {
-        self.known = levels;
-        self
-    }
-
-    /// The column at `rows`, in that order.
-    ///
-    /// # Panics
-    /// If a row is not below the number of values.
-    #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
-        Self {
-            name: self.name.clone(),
-            values: rows.iter().map(|&row| self.values[row].clone()).collect(),
-            coded: self.coded.as_ref().map(|coded| rows.iter().map(|&row| coded[row]).collect()),
-            known: self.known,
-        }
-    }
-
-    /// Keeps the rows for which `keep` returns `true`.
-    fn retain(&mut self, keep: &[bool]) {
-        let mut kept = keep.iter();
-        self.values.retain(|_| kept.next().is_some_and(|keep| *keep));
-        if let Some(coded) = &mut self.coded {
-            let mut kept = keep.iter();
-            coded.retain(|_| kept.next().is_some_and(|keep| *keep));
-        }
     }
 }
 

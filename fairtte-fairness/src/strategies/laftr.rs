@@ -29,29 +29,26 @@
 //! `golden/laftr.json`.
 
 use crate::Batch;
-use crate::explain::Traced;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use fairtte_survival::Targets;
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, idle_adversary, n_trained_groups};
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
+use super::one_network::of_one_network;
 use super::pass::{Pass, task_alone};
 use super::{
     Accumulation, ExpectedBatch, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings,
     StratumConfig, StratumKind, TrainingCells, Watch,
 };
-use crate::features::Layer;
 use crate::learner::EncoderNetwork;
-use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// The fairness criterion of the adversary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -274,25 +271,7 @@ impl Strategy for Laftr {
         vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
-    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(&parts.train)
-    }
-
-    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, rule)
-    }
-
-    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
-        self.learner.traced(batch, rule)
-    }
-
-    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        self.learner.features(batch, layer)
-    }
-
-    fn export(&self) -> Result<Export, FairnessError> {
-        self.learner.export()
-    }
+    of_one_network!();
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {
         vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training(ADVERSARY, &mut self.adversary)]

@@ -23,11 +23,9 @@
 use std::path::Path;
 
 use crate::Batch;
-use crate::explain::Traced;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use fairtte_data::Sampling;
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{
@@ -35,18 +33,17 @@ use super::adversary::{
     n_trained_groups, negative_entropy,
 };
 use super::batch_cells::BatchCells;
+use super::one_network::of_one_network;
 use super::pass::{Pass, task_alone};
 use super::reversal::reverse_gradient;
 use super::{
     Accumulation, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Watch,
     load_parts,
 };
-use crate::features::Layer;
 use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
-use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of LNL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,25 +213,7 @@ impl Strategy for Lnl {
         vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
-    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(&parts.train)
-    }
-
-    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, rule)
-    }
-
-    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
-        self.learner.traced(batch, rule)
-    }
-
-    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        self.learner.features(batch, layer)
-    }
-
-    fn export(&self) -> Result<Export, FairnessError> {
-        self.learner.export()
-    }
+    of_one_network!();
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {
         vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training(PREDICTOR, &mut self.predictor)]

@@ -24,6 +24,7 @@ mod mixture;
 mod numbers;
 mod objective;
 mod odr;
+mod one_network;
 mod pass;
 mod recalibration;
 mod registry;

@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use crate::Batch;
-use crate::explain::Traced;
 use burn::tensor::Tensor;
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use fairtte_survival::Targets;
-use ndarray::Array2;
 
+use super::one_network::of_one_network;
 use super::{ExpectedBatch, NETWORK, NamedPart, Part, Saved, State, StepContext, StepReport, Strategy, Watch, WeighBy};
-use crate::features::Layer;
 use crate::network::Forward;
-use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
-use crate::{Export, FairnessError, Learner, LearnerSpec};
+use crate::{FairnessError, Learner, LearnerSpec};
 
 /// The terms that an objective may combine.
 #[derive(Clone, Debug)]
@@ -187,25 +184,7 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         self.objective.0.watches()
     }
 
-    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(&parts.train)
-    }
-
-    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, rule)
-    }
-
-    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
-        self.learner.traced(batch, rule)
-    }
-
-    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        self.learner.features(batch, layer)
-    }
-
-    fn export(&self) -> Result<Export, FairnessError> {
-        self.learner.export()
-    }
+    of_one_network!();
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {
         vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training("objective", &mut self.objective)]

@@ -20,18 +20,15 @@
 //! per batch. Golden values: our worked cases `golden/sam.json`.
 
 use crate::Batch;
-use crate::explain::Traced;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::one_network::of_one_network;
 use super::pass::Pass;
 use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
-use crate::features::Layer;
-use crate::predict::{CurveRule, Parts};
-use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of SAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,25 +213,7 @@ impl Strategy for Sam {
         Ok(StepReport { task_loss: losses[0], objective: losses[1], gradient_norm, absent_groups: 0, terms })
     }
 
-    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(&parts.train)
-    }
-
-    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, rule)
-    }
-
-    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
-        self.learner.traced(batch, rule)
-    }
-
-    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        self.learner.features(batch, layer)
-    }
-
-    fn export(&self) -> Result<Export, FairnessError> {
-        self.learner.export()
-    }
+    of_one_network!();
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {
         vec![NamedPart::weights(NETWORK, &mut self.learner)]

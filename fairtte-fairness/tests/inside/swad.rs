@@ -2,12 +2,13 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fairtte_survival::{HeadConfig, PredictionGrid};
+use ndarray::Array2;
 
 use super::super::table::{World, is_statistic, numbers};
 use super::super::{Clock, StepContext};
 use super::valley::Averaged as _;
 use super::*;
-use crate::{EpochReport, Observer, Silent};
+use crate::{CurveRule, EpochReport, Observer, Silent};
 
 /// SWAD that keeps every iteration, as reference.
 struct Recording {

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimators::cox::{CoxDesign, MOST_COVARIATES, SINGULAR};
 use crate::estimators::cox_lanes::{Lane, LaneWeights, Start, WIDTH, by_covariate, exp, lanes_from, predictors};
 use crate::resampling::bootstrap::quantile;
-use crate::resampling::replicates::LaneWeights as BlockWeights;
+use crate::resampling::lanes::LaneWeights as BlockWeights;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 const SMALLEST: f64 = 1e-10;

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::to_u32;
-use crate::resampling::replicates::{LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// Observed and expected risk at a time.

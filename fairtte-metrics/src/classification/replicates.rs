@@ -11,7 +11,7 @@ use super::logistic::{Cell, Positives, fit};
 use super::scores::{entropy_of, most_false, read_roc, square_of};
 use super::{Bins, CalibrationError, ClassPredictions, Confusion, RocReading};
 use crate::resampling::bootstrap::quantile;
-use crate::resampling::replicates::{LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 
 /// Width of the cells of the calibration lines in the logit: at slope 1 the remainder of a probability is below 2e-11.
 const CELL: f64 = 1.0 / 64.0;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::replicates::{Readings, SortedClasses};
 use super::*;
-use crate::resampling::replicates::{LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 use crate::{CensoringCurve, CensoringTies, MetricError, Outcomes};
 
 struct Case(Value);

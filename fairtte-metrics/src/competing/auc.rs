@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::curves::check_grid;
 use crate::rank::AucTd;
-use crate::resampling::bootstrap::check_weights;
+use crate::weights::check_weights;
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// Who is compared with those who had the cause by t.

@@ -27,7 +27,7 @@ use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::rank::fenwick::Fenwick;
 use crate::rank::uno::check_tau;
 use crate::rank::{ConcordanceTd, TiedPredictions, concordance_td};
-use crate::resampling::bootstrap::check_weights;
+use crate::weights::check_weights;
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, Risk};
 
 /// The concordance of one cause with the pairs behind it.

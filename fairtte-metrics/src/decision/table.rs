@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::resampling::bootstrap::check_weights;
+use crate::weights::check_weights;
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// A risk that falls short of the threshold by less than this reaches it: 1 - 0.9 is a little below 0.1 in binary.

@@ -8,7 +8,7 @@
 #![expect(clippy::needless_range_loop, reason = "loops over lanes of local arrays are what becomes vector code")]
 
 use super::cox::{CoxDesign, MOST_COEFFICIENT, MOST_COVARIATES, TOLERANCE, Vector, is_short, moved, solve};
-use crate::resampling::replicates::LaneWeights as BlockWeights;
+use crate::resampling::lanes::LaneWeights as BlockWeights;
 
 /// Weight vectors side by side.
 pub(crate) const WIDTH: usize = 8;

@@ -22,7 +22,7 @@ use crate::evaluation::report::GapByChance;
 use crate::fairness::Comparison;
 use crate::resampling::Resample;
 use crate::resampling::bootstrap::quantile;
-use crate::resampling::replicates::LANES;
+use crate::resampling::lanes::LANES;
 use crate::{Direction, GroupId, MetricError, SubjectId};
 
 /// The labels of one attribute in the sample and in all permutations. Every group of every permutation is a vector of

@@ -21,11 +21,12 @@ use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Slice, SliceValue, count_subjects};
 use crate::evaluation::model_comparison::{ModelComparison, ModelPair, check_names, compare_pairs, every_two, owned};
 use crate::evaluation::models::{TradeOff, check_reference, trade_offs};
+use crate::evaluation::replicates::Cells;
 use crate::evaluation::report::{Estimate, MetricReport};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::evaluation::summary::Summary;
 use crate::fairness::{Comparison, PerGroup};
-use crate::resampling::replicates::{Cells, LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
 
 /// The result of [`evaluate_classes`] for one model.

@@ -13,17 +13,17 @@ use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::{Metric, RequestedMetric, known_metrics};
 use crate::evaluation::over_time::over_time;
 use crate::evaluation::prepared::RequestedAt;
+use crate::evaluation::replicates::N_METRICS;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::risk_tertiles::risk_tertiles;
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
-use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The names in settings of the metrics that share sorted samples between replicates, in the order of [`METRICS`].
 pub(crate) const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
 
-/// In the order of [`Values`](crate::resampling::replicates::Values).
+/// In the order of [`Values`](crate::evaluation::replicates::Values).
 pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
     MetricDescription {
         name: "c_td_antolini_strict",

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use crate::evaluation::chance::RelabelledValues;
 use crate::evaluation::goal::Goal;
 use crate::evaluation::metrics::Metric;
+use crate::evaluation::replicates::Cells;
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Resampled, Series};
 use crate::fairness::{Comparison, GroupValue, PerGroup};
-use crate::resampling::replicates::Cells;
 use crate::resampling::{Bootstrap, IntervalMethod, JackknifeValues, NestedValues, Stratify};
 use crate::{
     CensoringCurve, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves,

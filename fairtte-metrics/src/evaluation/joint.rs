@@ -9,12 +9,12 @@ use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluate::METRICS;
 use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Predictions, Slice, SliceValue};
+use crate::evaluation::replicates::{self, AUC, Cells, IBS, N_METRICS, Sorted, SortedAuc};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
 use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, auc_td, concordance_td};
-use crate::resampling::replicates::{self, AUC, Cells, IBS, N_METRICS, Sorted, SortedAuc};
 use crate::scores::PreparedBrier;
 
 impl Evaluated<'_> {

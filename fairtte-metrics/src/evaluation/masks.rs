@@ -16,7 +16,7 @@ use crate::evaluation::report::{AttributeReport, Estimate, MetricDescription, Me
 use crate::evaluation::summary::Summary;
 use crate::masks::{MaskClass, MaskSettings, PairScore};
 use crate::resampling::Stratify;
-use crate::resampling::replicates::LANES;
+use crate::resampling::lanes::LANES;
 use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
 
 /// The pixels of every sample, compared.

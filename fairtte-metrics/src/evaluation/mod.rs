@@ -24,6 +24,7 @@ pub(crate) mod models;
 pub(crate) mod over_time;
 mod power;
 pub(crate) mod prepared;
+pub(crate) mod replicates;
 pub(crate) mod report;
 pub(crate) mod resampled;
 mod risk_tertiles;

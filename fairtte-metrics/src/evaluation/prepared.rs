@@ -7,11 +7,12 @@ use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Predictions, Slice, SliceValue};
 use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric, ScoredSample, WeightBlock};
+use crate::evaluation::replicates::Cells;
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::finite::finite;
-use crate::resampling::replicates::{Cells, LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 use crate::{MetricError, SubjectId};
 
 /// A metric by name, with its horizon or why there is none.

@@ -3,7 +3,7 @@
 use crate::evaluation::Stop;
 use crate::evaluation::chance::Relabelling;
 use crate::evaluation::evaluated::Input;
-use crate::resampling::replicates::LANES;
+use crate::resampling::lanes::LANES;
 use crate::resampling::{Bootstrap, IntervalMethod, Jackknife, Nested, NestedValues};
 use crate::{EvaluationSettings, MetricError};
 

@@ -27,8 +27,8 @@ use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
-use crate::resampling::bootstrap::weights_in_order;
 use crate::scores::integrate::time_average;
+use crate::weights::weights_in_order;
 use crate::{MetricError, Outcomes};
 
 /// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by 1 - S(t) and a new class of

@@ -24,7 +24,7 @@ use crate::rank::concordance_bins::{BinPlan, BucketNumber, Buckets, RankedBin};
 use crate::rank::concordance_direct::count_directly;
 use crate::rank::fenwick::Fenwick;
 use crate::reading::Reading;
-use crate::resampling::bootstrap::weights_in_order;
+use crate::weights::weights_in_order;
 use crate::{MetricError, Outcomes};
 
 /// How much a comparable pair with equal predictions counts (predictions are compared exactly, without tolerance).

@@ -5,7 +5,7 @@
 //! serve every metric, group and gap, which makes differences paired.
 //! Within strata, every replicate keeps the number of units of each stratum.
 //! Source: Efron (1979), percentile interval; resampling whole clusters and strata: Davison & Hinkley (1997), sections
-//! 3.8 and 3.2. The quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
+//! 3.8 and 3.2. The quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/metrics/golden.rs`.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +21,6 @@ use crate::{MetricError, SubjectId, seeds};
 /// The maximum number of replicates or permutations of one evaluation: far more than precision requires, few enough to
 /// be kept in memory.
 pub(crate) const MAX_REPLICATES: usize = 1_000_000;
-
-/// Checks that there is one weight for each of `n` samples.
-pub(crate) fn check_weights(weights: &[u32], n: usize) -> Result<(), MetricError> {
-    if weights.len() == n {
-        return Ok(());
-    }
-    Err(MetricError::LengthMismatch { what: "weights", found: weights.len(), expected: n })
-}
-
-/// The weights of the samples in the order in which a prepared metric keeps them.
-pub(crate) fn weights_in_order(weights: &[u32], order: &[u32]) -> Result<Vec<u32>, MetricError> {
-    check_weights(weights, order.len())?;
-    Ok(order.iter().map(|&row| weights[row as usize]).collect())
-}
 
 /// What is drawn with replacement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 pub(crate) mod bootstrap;
 pub(crate) mod intervals;
 pub(crate) mod jackknife;
+pub(crate) mod lanes;
 pub(crate) mod nested;
 mod p_value;
 pub(crate) mod paired;
-pub(crate) mod replicates;
 pub(crate) mod stratify;
 pub(crate) mod training_draws;
 pub(crate) mod unpaired;

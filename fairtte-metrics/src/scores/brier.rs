@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::curves::SurvivalCurves;
 use crate::estimators::censoring::CensoringCurve;
 use crate::reading::Reading;
-use crate::resampling::bootstrap::check_weights;
 use crate::scores::brier_convention::{BrierConvention, check_ties};
 use crate::scores::integration_rule::IntegrationRule;
 use crate::scores::ipcw_losses::{IpcwLosses, PointLoss, Term, Weighting};
+use crate::weights::check_weights;
 use crate::{MetricError, Outcomes};
 
 /// BS(t) at every time.

@@ -1,11 +1,11 @@
 //! From the metrics of imputations and draws to estimates with intervals, by the same code as in the main report.
 
 use crate::evaluation::evaluated::{Counted, Evaluated, Input, Kind, Slice, SliceValue};
+use crate::evaluation::replicates::Cells;
 use crate::evaluation::report::{AttributeReport, MetricDescription};
 use crate::evaluation::resampled::Resampled;
 use crate::evaluation::summary::Summary;
 use crate::fairness::PerGroup;
-use crate::resampling::replicates::Cells;
 use crate::sensitivity::SensitivityPoint;
 use crate::sensitivity::completed::WITHIN;
 use crate::sensitivity::scores::Scores;

@@ -53,7 +53,7 @@ impl HeadSettings for Taken {
 #[test]
 fn a_registered_head_is_listed_last_read_checked_and_written_with_its_defaults() {
     let unknown = from_value::<HeadConfig>(json!({ "own": {} })).unwrap_err().to_string();
-    let known = "`pmf`, `deephit`, `nnet-survival`, `cox`, `cox-time`, `pc-hazard`, `binary`";
+    let known = "`pmf`, `deephit`, `nnet-survival`, `cox`, `cox-time`, `pc-hazard`, `binary`, `segmentation`";
     assert_eq!(unknown, format!("unknown variant `own`, expected one of {known}"));
 
     register_head::<Own>().unwrap();

@@ -34,30 +34,28 @@ mod weights;
 use std::path::Path;
 
 use crate::Batch;
-use crate::explain::Traced;
 use burn::module::Module as _;
 use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Noise, Pixels};
-use ndarray::Array2;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
+use super::one_network::of_one_network;
 use super::pass::plain_step;
 use super::saved::{read_state, write_state};
 use super::{
     Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
     load_parts, save_parts,
 };
-use crate::features::Layer;
 use crate::monitor::Validation;
-use crate::predict::{CurveRule, EvaluationPart, Parts};
+use crate::predict::{EvaluationPart, Parts};
 use crate::trainable::read;
-use crate::{EncoderNetwork as _, Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
+use crate::{EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
 
 /// The validation loss that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,9 +217,7 @@ impl Strategy for Swad {
         Ok(report)
     }
 
-    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(&parts.train)
-    }
+    of_one_network!();
 
     fn validation_interval(&self) -> Option<usize> {
         (self.config.interval > 0).then_some(self.config.interval)
@@ -285,22 +281,6 @@ impl Strategy for Swad {
         } else {
             format!("averaged over {unit}s {first} to {last}")
         }
-    }
-
-    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, rule)
-    }
-
-    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
-        self.learner.traced(batch, rule)
-    }
-
-    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        self.learner.features(batch, layer)
-    }
-
-    fn export(&self) -> Result<Export, FairnessError> {
-        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -12,7 +12,7 @@ use crate::calibration::{
     survival_at_own_time,
 };
 use crate::estimators::cox_lanes::WIDTH;
-use crate::resampling::replicates::LANES;
+use crate::resampling::lanes::LANES;
 
 /// The variance of the predicted risk: the estimated one vanishes in a bin where everybody has the event.
 pub(super) const ONE_CALIBRATION: OneCalibrationSettings = OneCalibrationSettings {

@@ -18,7 +18,7 @@ use std::fmt::Debug;
 
 use rayon::prelude::*;
 
-use crate::resampling::replicates::{LANES, LaneWeights};
+use crate::resampling::lanes::{LANES, LaneWeights};
 use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
 
 pub use built_in::built_in_metrics;

@@ -2,12 +2,13 @@
 
 use super::{PreparedMetric, ScoredSample, WeightBlock, rows_metric};
 use crate::estimators::KaplanMeier;
+use crate::evaluation::replicates::{AucLanes, BrierLanes, Cells, SortedAuc};
 use crate::ids::to_u32;
 use crate::rank::{
     AucTd, ConcordanceTd, ConventionTd, PreparedAucTd, PreparedConcordanceTd, TieTest, TiedPairs, TiedPredictions,
     UnoConvention, concordance_td_ipcw, concordance_td_with, harrell_concordance, uno_concordance,
 };
-use crate::resampling::replicates::{AucLanes, BrierLanes, Cells, SortedAuc, sums_fit};
+use crate::resampling::lanes::sums_fit;
 use crate::scores::{
     EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
 };
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
     use crate::CensoringCurve;
     use crate::Reading;
-    use crate::resampling::replicates::{LANES, LaneWeights};
+    use crate::resampling::lanes::{LANES, LaneWeights};
 
     #[test]
     fn every_lane_is_bit_for_bit_the_sample_of_its_weights() {

@@ -133,15 +133,22 @@ fn every_strategy_and_head_with_its_defaults_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.toml").display().to_string();
     std::fs::write(&file, "data = \"simulated\"\n[[attribute]]\nname = \"sex\"\n").unwrap();
+    let of_masks = folder.path().join("masks.toml").display().to_string();
+    let masks = "[data.generic]\ntable = \"a.csv\"\nmask = \"mask\"\n[image]\nsize = [32, 32]\n\
+                 [task]\nkind = \"segmentation\"\nsegmentation = { classes = { disc = [1] } }\n";
+    std::fs::write(&of_masks, masks).unwrap();
     for (what, key) in [("strategies", "strategy"), ("heads", "head")] {
         let list: Value = serde_json::from_str(&succeed(["list", what, "--json"]).stdout).unwrap();
         let listed: Vec<&String> = list[what].as_object().unwrap().keys().collect();
         assert!(listed.len() >= 6, "{list}");
         for name in listed {
             let set = format!("{key}={name}");
-            let task =
-                if set == "head=binary" { "task={ kind = 'binary', binary = { horizon = 3 } }" } else { "seed=1" };
-            let resolved = succeed(["train", "--dry-run", "--config", &file, "--set", &set, "--set", task]).stdout;
+            let (file, task) = match set.as_str() {
+                "head=binary" => (&file, "task={ kind = 'binary', binary = { horizon = 3 } }"),
+                "head=segmentation" => (&of_masks, "seed=1"),
+                _ => (&file, "seed=1"),
+            };
+            let resolved = succeed(["train", "--dry-run", "--config", file, "--set", &set, "--set", task]).stdout;
             assert!(resolved.contains(&format!("[{key}.{name}]")), "{resolved}");
             assert_eq!(problems(&schema, &from_toml(&resolved), ""), [""; 0], "{set}");
             let word = format!("{key} = \"{name}\"\n[data.simulated]\n");

@@ -23,7 +23,10 @@ fn rates_and_hours_follow_from_the_seconds_of_a_batch() {
     assert!(report["layers"].is_null());
     assert_eq!(report["networks"][0]["precision"], "f32");
     let blocks = &report["blocks"];
-    assert!(blocks["l2"].as_u64().unwrap() >= 256 << 10 && blocks["rows"].as_u64().unwrap() % 42 == 0, "{blocks}");
+    assert!(
+        blocks["l2"].as_u64().unwrap() >= 256 << 10 && blocks["rows"].as_u64().unwrap().is_multiple_of(42),
+        "{blocks}"
+    );
     let half =
         json("bench --backbone small-2d --shape 1x16x16 --batch 4 --seconds 0.01 --precision bf16 --no-layers --json");
     assert_eq!(half["networks"][0]["precision"], "bf16");

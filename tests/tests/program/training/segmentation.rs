@@ -184,7 +184,9 @@ fn strategies_that_read_losses_or_the_bottleneck_work_on_masks_and_the_others_ar
         let output = words(&folder.path().join(strategy));
         let strategy = format!("strategy={strategy}");
         let mut arguments: Vec<&str> = vec!["train", "--config", &config, "--output", &output, "--set", &strategy];
-        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        for set in sets {
+            arguments.extend(["--set", set]);
+        }
         succeed(arguments);
         let steps = std::fs::read_to_string(Path::new(&output).join("steps.jsonl")).unwrap();
         serde_json::from_str::<Value>(steps.lines().last().unwrap()).unwrap()
@@ -199,7 +201,9 @@ fn strategies_that_read_losses_or_the_bottleneck_work_on_masks_and_the_others_ar
     assert!(laftr["terms"]["adversary gain"].as_f64().is_some(), "{laftr}");
     let refused = |sets: &[&str], sentence: &str| {
         let mut arguments: Vec<&str> = vec!["train", "--config", &config, "--dry-run"];
-        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        for set in sets {
+            arguments.extend(["--set", set]);
+        }
         fail(arguments, CONFIG, sentence);
     };
     refused(&["strategy=cfair"], "cfair does not work with masks, expected one of erm, group-dro, laftr, febs");

@@ -1,6 +1,6 @@
 //! The evaluation of any metric: the same numbers as those of the fast path where both exist.
 
-use crate::cohort::{Cohort, cohort, groups, halves, settings};
+use super::cohort::{Cohort, cohort, groups, halves, settings};
 use fairtte_metrics::evaluation::{
     AttributeDifferences, AttributeReport, Difference, Estimate, MetricDescription, MetricReport, RowMetric,
     compare_metric, evaluate_metric,

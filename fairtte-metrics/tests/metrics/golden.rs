@@ -2,17 +2,11 @@
 //!
 //! One walk over all files of the golden folder: `FAIRTTE_GOLDEN` names another folder of the same format. What was
 //! compared, what the other package refused and what was skipped, and why, is printed by
-//! `cargo test -p fairtte-metrics --test golden -- --nocapture`.
+//! `cargo test -p fairtte-metrics --test metrics golden -- --nocapture`.
 
-#![expect(clippy::unwrap_used, reason = "a golden file that cannot be read fails the test")]
-
-mod families;
-mod records;
-mod tally;
-
-use families::Item;
-use records::{Case, Unusable, cases, reported, tables};
-use tally::{Tally, Verdict};
+use crate::families::{self, Item};
+use crate::records::{Case, Unusable, cases, reported, tables};
+use crate::tally::{Tally, Verdict};
 
 /// A walk over a whole set that compares less than this found no files, or lost a family.
 const AT_LEAST: usize = 5_000;

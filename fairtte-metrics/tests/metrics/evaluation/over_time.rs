@@ -3,7 +3,7 @@
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::{EvaluationSettings, Reading};
 
-use crate::cohort::{cohort, groups, halves, settings};
+use super::cohort::{cohort, groups, halves, settings};
 
 #[test]
 fn values_and_intervals_over_time_are_those_of_the_metrics_at_these_times() {

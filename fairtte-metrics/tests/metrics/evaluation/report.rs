@@ -1,6 +1,6 @@
 //! The report as a whole: groups, intervals, undefined values, reproducibility.
 
-use crate::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
+use super::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::Estimate;
 use fairtte_metrics::rank::{TiedPredictions, concordance_td};

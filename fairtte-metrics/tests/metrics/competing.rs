@@ -55,7 +55,7 @@ struct Concordance {
 
 impl Recorded {
     fn read() -> Self {
-        serde_json::from_str(include_str!("golden/competing.json")).unwrap()
+        serde_json::from_str(include_str!("../golden/competing.json")).unwrap()
     }
 
     fn outcomes(&self) -> CompetingOutcomes {
@@ -170,7 +170,7 @@ fn assert_close(found: f64, expected: f64, about: &str) {
 
 #[test]
 fn brier_score_auc_concordance_and_incidence_are_those_of_risk_regression_pec_prodlim_and_cmprsk() {
-    let of_r: OfR = serde_json::from_str(include_str!("golden/competing_r.json")).unwrap();
+    let of_r: OfR = serde_json::from_str(include_str!("../golden/competing_r.json")).unwrap();
     assert_eq!(of_r.samples.len(), 3);
     for (name, Sample { time, cause, times, causes }) in of_r.samples {
         let n = time.len();

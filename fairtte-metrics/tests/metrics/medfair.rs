@@ -13,7 +13,7 @@ const END: usize = 6;
 const SWAD: usize = 9;
 
 fn tables() -> Value {
-    serde_json::from_str(include_str!("golden/medfair_tables.json")).unwrap()
+    serde_json::from_str(include_str!("../golden/medfair_tables.json")).unwrap()
 }
 
 fn numbers(values: &Value) -> Vec<f64> {

@@ -4,7 +4,7 @@
 //! The cases are those of the fuzz target in `fuzz/`, here from seeded random bytes and a few patterns, so that every
 //! run of the tests tries some thousands of them.
 
-#[path = "hostile/mod.rs"]
+#[path = "../hostile/mod.rs"]
 mod cases;
 
 use fairtte_metrics::seeds;

@@ -8,7 +8,7 @@ use fairtte_metrics::{
 use ndarray::Array2;
 use rand::RngExt as _;
 
-use crate::cohort::{Cohort, cohort, groups, halves, settings};
+use super::cohort::{Cohort, cohort, groups, halves, settings};
 
 fn scored<'a>(cohort: &'a Cohort, groups: &'a [Groups]) -> ScoredCohort<'a> {
     let Cohort { subjects, outcomes, curves, censoring } = cohort;

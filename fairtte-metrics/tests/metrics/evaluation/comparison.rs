@@ -1,6 +1,6 @@
 //! Intervals, strata and paired differences of whole evaluations.
 
-use crate::cohort::{Cohort, cohort, groups, halves, settings};
+use super::cohort::{Cohort, cohort, groups, halves, settings};
 use fairtte_metrics::evaluation::ModelComparison;
 use fairtte_metrics::rank::{TiedPredictions, concordance_td};
 use fairtte_metrics::resampling::{Bootstrap, IntervalMethod, Jackknife, Replicated, Resample, Stratify};

@@ -11,7 +11,7 @@ use fairtte_metrics::{
 };
 use ndarray::Array2;
 
-use crate::cohort::{Cohort, groups, settings};
+use super::cohort::{Cohort, groups, settings};
 
 const N: usize = 40;
 

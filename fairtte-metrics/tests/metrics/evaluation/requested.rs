@@ -4,7 +4,7 @@ use fairtte_metrics::evaluation::{GroupDifference, Metric, built_in_metrics};
 use fairtte_metrics::resampling::IntervalMethod;
 use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
 
-use crate::cohort::{Cohort, cohort, groups, halves, settings};
+use super::cohort::{Cohort, cohort, groups, halves, settings};
 
 fn with(metrics: &[&str], min_events: usize) -> EvaluationSettings {
     let metrics = metrics.iter().map(|name| (*name).to_owned()).collect();

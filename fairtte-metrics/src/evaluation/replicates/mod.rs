@@ -28,18 +28,13 @@ use rayon::prelude::*;
 
 use crate::rank::TiedPredictions;
 use crate::rank::concordance_bins::{BinPlan, RankedBin};
+use crate::resampling::lanes::{LANES, LaneWeights, add_totals, totals_fit};
 use crate::{MetricError, SurvivalCurves};
 
 pub(crate) use auc::{AucLanes, SortedAuc};
 pub(crate) use brier::BrierLanes;
 pub(crate) use cells::Cells;
 use concordance::ConcordanceLanes;
-
-/// Replicates that are computed side by side: one cache line of weights per sample.
-pub(crate) const LANES: usize = 32;
-
-/// How often one sample occurs in each replicate of a block.
-pub(crate) type LaneWeights = [u16; LANES];
 
 /// The weights of one block of replicates, in the order in which the samples were sorted.
 pub(crate) struct Block {
@@ -71,26 +66,7 @@ impl Block {
 
     /// Whether sums over all samples, doubled, fit into 32 bits.
     pub(crate) fn fits(&self) -> bool {
-        fit(&self.totals)
-    }
-}
-
-/// Whether sums over all samples, doubled, fit into 32 bits.
-pub(crate) fn sums_fit(weights: &[LaneWeights]) -> bool {
-    let mut totals = [0; LANES];
-    for row in weights {
-        add_totals(&mut totals, row);
-    }
-    fit(&totals)
-}
-
-fn fit(totals: &[u64; LANES]) -> bool {
-    totals.iter().all(|&total| total < u64::from(u32::MAX) / 2)
-}
-
-fn add_totals(totals: &mut [u64; LANES], row: &LaneWeights) {
-    for (total, &weight) in totals.iter_mut().zip(row) {
-        *total += u64::from(weight);
+        totals_fit(&self.totals)
     }
 }
 

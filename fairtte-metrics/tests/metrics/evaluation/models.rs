@@ -4,7 +4,7 @@ use fairtte_metrics::evaluation::{Difference, ModelPair, ModelReports, evaluate_
 use fairtte_metrics::statistics::{Adjustment, adjust_p_values};
 use fairtte_metrics::{EvaluationSettings, MetricError, SurvivalCurves, compare_models, evaluate};
 
-use crate::cohort::{Cohort, cohort, groups, halves, settings};
+use super::cohort::{Cohort, cohort, groups, halves, settings};
 
 const N: usize = 160;
 
