@@ -79,5 +79,6 @@ mod repository {
     mod distribution;
     mod manual;
     mod options;
+    mod readme;
     mod schema;
 }
