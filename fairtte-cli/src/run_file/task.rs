@@ -81,13 +81,12 @@ impl SegmentationTask {
             (Some(_), None) => return refused("cup", "expected disc beside it".to_owned()),
             (None, Some(_)) => return refused("disc", "expected cup beside it".to_owned()),
         };
-        let find = |key: &str, name: &String| match self.classes.get(name) {
-            Some(values) => Ok(values),
-            None => {
+        let find = |key: &str, name: &String| {
+            self.classes.get(name).ok_or_else(|| {
                 let names: Vec<&str> = self.classes.keys().map(String::as_str).collect();
                 let message = format!("there is no class \"{name}\", expected one of {}", names.join(", "));
-                Err(CliError::setting(&format!("task.segmentation.{key}"), message, None))
-            }
+                CliError::setting(&format!("task.segmentation.{key}"), message, None)
+            })
         };
         let (of_cup, of_disc) = (find("cup", cup)?, find("disc", disc)?);
         if of_cup.iter().all(|value| of_disc.contains(value)) {
