@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fairtte_data::predictions::read_probabilities;
+use fairtte_data::{Part, Split, read_cohort};
+use fairtte_metrics::SampleId;
+
 use crate::uniform;
 
 /// A made-up patient.
@@ -79,4 +83,94 @@ pub fn class_run(folder: &Path, n: usize, data: &str, further: &str) -> String {
     let path = folder.join("classes.toml");
     std::fs::write(&path, text).expect("a temporary folder can be written");
     path.display().to_string()
+}
+
+/// AUC of probabilities and classes, by all pairs; equal probabilities count one half.
+///
+/// # Panics
+/// If one of the classes is absent.
+pub fn auc_by_pairs(rows: &[(f64, bool)]) -> f64 {
+    let weighted: Vec<(f64, bool, f64)> = rows.iter().map(|(p, positive)| (*p, *positive, 1.0)).collect();
+    by_pairs(&weighted)
+}
+
+/// AUC at `horizon` of all samples with weights for censoring, by its definition: a case weighs 1 / G(T-), controls weigh the same.
+/// `train`: time and event of the samples that G is fitted on; `rows`: time, event and probability of the event by the horizon.
+///
+/// # Panics
+/// If there is no case or no control.
+pub fn auc_with_weights(train: &[(f64, bool)], rows: &[(f64, bool, f64)], horizon: f64) -> f64 {
+    let just_before = |time: f64| {
+        let mut ends: Vec<f64> =
+            train.iter().filter(|(end, event)| !event && *end < time).map(|(end, _)| *end).collect();
+        ends.sort_by(f64::total_cmp);
+        ends.dedup();
+        // An event comes before a censoring at the same time.
+        let stays = |end: &f64| {
+            let is_at = |other: f64| other.total_cmp(end).is_eq();
+            let n_at_risk = train.iter().filter(|(other, event)| other > end || (is_at(*other) && !event)).count();
+            let n_censored = train.iter().filter(|(other, event)| is_at(*other) && !event).count();
+            1.0 - n_censored as f64 / n_at_risk as f64
+        };
+        ends.iter().map(stays).product::<f64>()
+    };
+    let is_known = |(time, event, _): &&(f64, bool, f64)| *event || *time > horizon;
+    let weighted = rows.iter().filter(is_known).map(|(time, _, p)| {
+        let positive = *time <= horizon;
+        (*p, positive, if positive { 1.0 / just_before(*time) } else { 1.0 })
+    });
+    by_pairs(&weighted.collect::<Vec<_>>())
+}
+
+/// Probability, class and weight of the samples.
+fn by_pairs(rows: &[(f64, bool, f64)]) -> f64 {
+    let (mut won, mut all) = (0.0, 0.0);
+    for (p, _, weight) in rows.iter().filter(|(_, positive, _)| *positive) {
+        for (q, _, other) in rows.iter().filter(|(_, positive, _)| !positive) {
+            all += weight * other;
+            won += weight * other * if p > q { 1.0 } else { 0.5 * f64::from(u8::from(p >= q)) };
+        }
+    }
+    assert!(all > 0.0, "a class is absent");
+    won / all
+}
+
+/// A patient with the probability that a run predicted.
+#[derive(Clone, Debug)]
+pub struct PredictedPatient {
+    /// The patient.
+    pub patient: ClassPatient,
+    /// Of the class.
+    pub probability: f64,
+}
+
+/// The patients of a part of a run, by its files.
+///
+/// # Panics
+/// If they cannot be read.
+pub fn patients_of(run: &Path, part: Part) -> Vec<ClassPatient> {
+    samples_of(run, part).iter().map(patient_of).collect()
+}
+
+/// The same with what `file`, one of the run's files of predictions, says of them.
+///
+/// # Panics
+/// If a file cannot be read, or lacks a sample.
+pub fn predicted_patients(run: &Path, file: &str, part: Part) -> Vec<PredictedPatient> {
+    let table = read_probabilities(&run.join(file)).expect("a run has predictions");
+    let of_sample = |sample: &SampleId| {
+        let place = table.samples.iter().position(|known| known == sample).expect("every sample is predicted");
+        PredictedPatient { patient: patient_of(sample), probability: table.probability[place] }
+    };
+    samples_of(run, part).iter().map(of_sample).collect()
+}
+
+fn samples_of(run: &Path, part: Part) -> Vec<SampleId> {
+    let (cohort, _) = read_cohort(&run.join("cohort.parquet")).expect("a run has a cohort");
+    let split = Split::read_csv(&run.join("split.csv"), &cohort).expect("a run has a split");
+    split.rows(part).iter().map(|row| cohort.samples[*row].sample_id.clone()).collect()
+}
+
+fn patient_of(sample: &SampleId) -> ClassPatient {
+    class_patient(sample.as_str()[1..].parse().expect("a sample is p and its row"))
 }

@@ -32,6 +32,8 @@ pub(crate) struct ChoiceBlock {
     /// The two groups of the signed difference.
     pub(crate) contrast: String,
     pub(crate) warnings: Vec<String>,
+    /// Titles of the columns of the AUC with weights for censoring, where there is one.
+    pub(crate) weights: Option<[&'static str; 3]>,
     pub(crate) rows: Vec<ChoiceRow>,
     #[serde(skip)]
     pub(crate) places: Vec<Place>,
@@ -42,10 +44,14 @@ pub(crate) struct ChoiceBlock {
 pub(crate) struct ChoiceRow {
     pub(crate) name: String,
     pub(crate) value: String,
+    /// Shown with [`ChoiceBlock::weights`] only, like the next and `gap_with_weights`.
+    pub(crate) with_weights: String,
+    pub(crate) naive_minus_weighted: String,
     pub(crate) over_seeds: String,
     pub(crate) change: String,
     pub(crate) holm: String,
     pub(crate) gap: String,
+    pub(crate) gap_with_weights: String,
     pub(crate) gap_over_seeds: String,
     pub(crate) gap_change: String,
     pub(crate) difference_change: String,

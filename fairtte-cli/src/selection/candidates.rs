@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::Classes;
 use fairtte_data::{Cohort, Part, Split, read_cohort};
-use fairtte_metrics::evaluation::SampledMetrics;
+use fairtte_metrics::evaluation::{HorizonReport, SampledMetrics};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -88,6 +88,18 @@ impl Candidates {
         self.common.scored(&candidate.paths, Part::Test, settings)?.sample(settings)
     }
 
+    /// The AUC of a class that is made from times beside the one with weights for censoring, in the same test part.
+    pub(super) fn test_at_horizon(
+        &self,
+        candidate: &Candidate,
+        settings: &EvaluationSettings,
+    ) -> Result<Option<HorizonReport>, CliError> {
+        if self.common.classes.as_ref().is_none_or(|classes| classes.horizon.is_none()) {
+            return Ok(None);
+        }
+        self.common.scored(&candidate.paths, Part::Test, settings)?.at_horizon(settings)
+    }
+
     /// The validation part of a candidate with intervals.
     pub(crate) fn validation(
         &self,
@@ -131,7 +143,7 @@ impl Common {
             None => Ok(ScoredPart::Curves(Box::new(self.curves(paths, part, settings)?))),
             Some(classes) => {
                 let data = (&self.cohort, &self.groups[..], classes);
-                Ok(ScoredPart::Class(OfClass::read(data, &self.splits, paths, part)?))
+                Ok(ScoredPart::Class(Box::new(OfClass::read(data, &self.splits, paths, part)?)))
             }
         }
     }

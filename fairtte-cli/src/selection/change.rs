@@ -121,6 +121,7 @@ mod tests {
             kept_by: String::new(),
             validation: Scores::default(),
             test: Scores::default(),
+            weighted: None,
             change,
             difference_change,
             change_from_base: None,

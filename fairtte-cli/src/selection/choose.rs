@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use fairtte_metrics::evaluation::{MetricReport, SampledMetric, SampledMetrics, SampledValue};
+use fairtte_metrics::evaluation::{HorizonReport, MetricReport, SampledMetric, SampledMetrics, SampledValue};
 use fairtte_metrics::fairness::Comparison;
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings, MetricError};
 
 use super::candidates::{Candidate, Candidates};
 use super::change::{adjust, change};
+use super::horizon;
 use super::pick::Question;
 use super::ranks::rank_comparisons;
 use super::rows::{Pool, Row, Rows};
 use super::verdict::{
-    Block, Chosen, Contrast, GroupSize, LossOf, Network, OfSeed, OverSeeds, Role, Rule, Scores, Spread, Standing,
-    Verdict,
+    Block, Chosen, Contrast, GroupSize, Horizon, LossOf, Network, OfSeed, OverSeeds, Role, Rule, Scores, Spread,
+    Standing, Verdict, Weighted,
 };
 use crate::CliError;
 use crate::plural::counted;
@@ -91,8 +92,10 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         |k: usize| Ok((k, only_chosen_by(candidates.test(&candidates.all[k], asked.settings)?, candidates.metrics())));
     let samples = needed.into_iter().map(sample).collect::<Result<BTreeMap<_, _>, CliError>>()?;
     let n_seeds = plans.iter().map(|plan| plan.n_seeds).max().unwrap_or(0);
-    let worth =
-        |plan: Plan<'_>| Worth { all: &candidates.all, samples: &samples, level: asked.settings.level, plan }.block();
+    let shown = plans.iter().flat_map(|plan| &plan.rows).filter_map(|row| row.picked.as_ref().ok().copied());
+    let at_horizon = horizon::of_chosen(candidates, &shown.collect(), asked.settings)?;
+    let (level, weighted) = (asked.settings.level, &at_horizon);
+    let worth = |plan: Plan<'_>| Worth { all: &candidates.all, samples: &samples, weighted, level, plan }.block();
     let blocks = plans.into_iter().map(worth).collect::<Result<Vec<_>, _>>()?;
     let (n_test, n_test_events) = samples.values().next().map_or((0, 0), |sample| (sample.n, sample.n_events));
     Ok(Verdict {
@@ -106,6 +109,7 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         n_folds: candidates.n_folds(),
         n_test,
         n_test_events,
+        horizon: at_horizon.values().next().and_then(Horizon::of),
         ranks: rank_comparisons(&blocks, candidates.metrics(), asked.base, 1.0 - asked.settings.level)?,
         blocks,
         not_trained: Vec::new(),
@@ -250,6 +254,7 @@ fn contrast(validation: &EvaluationReport, attribute: &str, metric: &str) -> Opt
 struct Worth<'a> {
     all: &'a [Candidate],
     samples: &'a BTreeMap<usize, SampledMetrics>,
+    weighted: &'a BTreeMap<usize, HorizonReport>,
     level: f64,
     plan: Plan<'a>,
 }
@@ -361,6 +366,7 @@ impl Worth<'_> {
                 kept_by: candidate.kept_by.clone(),
                 validation: self.in_validation(candidate),
                 test: self.in_test(*k)?,
+                weighted: self.weighted.get(k).map(|report| Weighted::of(report, self.plan.attribute)),
                 change: of_metric(pairs[0]),
                 difference_change: of_difference(pairs[0]),
                 change_from_base: of_metric(pairs[1]).map(without_test),

@@ -10,12 +10,13 @@
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
 //! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
-//! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
+//! evaluate the test part, `horizon.rs` with weights for censoring where a class is made from times, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
 //! `page.rs` show, the latter with means over seeds (`seeds.rs`).
 
 mod candidates;
 mod change;
 mod choose;
+mod horizon;
 mod page;
 mod pick;
 mod ranks;

@@ -3,6 +3,7 @@
 
 use fairtte_metrics::evaluation::on_front;
 
+use super::horizon;
 use super::seeds::{Mean, gap_change, over_seeds};
 use super::table::{Medium, RANKS, name, number, p_value, preamble, ranks, title, with_sign};
 use super::verdict::{Block, Change, Scores, Standing, Verdict};
@@ -53,6 +54,7 @@ fn of_block(block: &Block, verdict: &Verdict) -> ChoiceBlock {
         attribute: block.attribute.clone(),
         contrast: contrast.unwrap_or_else(|| "difference".to_owned()),
         warnings: block.warnings.clone(),
+        weights: block.has_weights().then_some(horizon::TITLES),
         rows: block.rows.iter().map(|row| of_row(block, row)).collect(),
         places: places(block),
     }
@@ -63,9 +65,14 @@ fn of_row(block: &Block, row: &Standing) -> ChoiceRow {
     let chosen = row.chosen.as_ref();
     let change = chosen.and_then(|chosen| chosen.change.as_ref());
     let of_groups = chosen.and_then(|chosen| chosen.difference_change.as_ref());
+    let weighted = chosen.and_then(|chosen| chosen.weighted.as_ref());
+    let [with_weights, naive_minus_weighted] = horizon::cells(weighted);
     ChoiceRow {
         name: name(row),
         value: number(test.value),
+        with_weights,
+        naive_minus_weighted,
+        gap_with_weights: weighted.map_or_else(|| "-".to_owned(), |weighted| number(weighted.gap)),
         over_seeds: mean(over_seeds(row, |scores| scores.value), false),
         change: changed(change),
         holm: holm(change),

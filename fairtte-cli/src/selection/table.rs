@@ -4,6 +4,7 @@
 use crate::plural::counted;
 use crate::report::wrap;
 
+use super::horizon;
 use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role, Rule, Spread, Standing, Verdict};
 
 /// Columns of running text on a terminal.
@@ -101,8 +102,9 @@ pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
     let mut text = vec![
         rule_sentence(verdict),
         format!("Numbers are of {part}: {}, {}.", counted(*n_test, "sample"), counted(*n_test_events, "event")),
-        format!("change: from the row \"{control}\", so that it shows the strategy and not the rule. {units}"),
     ];
+    text.extend(verdict.horizon.as_ref().map(horizon::sentence));
+    text.push(format!("change: from the row \"{control}\", so that it shows the strategy and not the rule. {units}"));
     if verdict.rule == Rule::Fairest && medium == Medium::Text {
         text.push(format!(
             "from {base}: the same change from the first row, which has the best metric, as in the paper."
@@ -194,36 +196,47 @@ fn too_few_draws(verdict: &Verdict) -> Option<String> {
 /// The metric, and the difference between groups.
 fn tables(block: &Block, verdict: &Verdict) -> [Table; 2] {
     let has_control = block.rows.iter().any(|row| row.role == Role::Control);
+    let has_weights = block.has_weights();
     let base = has_control.then(|| format!("from {}", verdict.base));
     let contrast =
         block.contrast.as_ref().map_or_else(|| "difference".to_owned(), |c| format!("{} - {}", c.first, c.second));
-    let head = |names: &[&str], last: &[&str]| -> Vec<String> {
-        let names = names.iter().map(|name| (*name).to_owned());
+    let head = |first: &[&str], weights: &[&str], then: &[&str], last: &[&str]| -> Vec<String> {
+        let weights = if has_weights { weights } else { &[] };
+        let names = first.iter().chain(weights).chain(then).map(|name| (*name).to_owned());
         names.chain(base.clone()).chain(last.iter().map(|name| (*name).to_owned())).collect()
     };
+    let n_dashes = |n_weights: usize| 5 + usize::from(has_control) + if has_weights { n_weights } else { 0 };
     let of_metric = |row: &Standing| {
         let Some(chosen) = &row.chosen else {
             let why = format!("none: {}", row.none_because.as_deref().unwrap_or_default());
-            return empty(row, 5 + usize::from(has_control), why);
+            return empty(row, n_dashes(2), why);
         };
         let from_base = has_control.then(|| points(chosen.change_from_base.as_ref(), true));
         let mut cells = vec![name(row), number(chosen.test.value)];
+        if has_weights {
+            cells.extend(horizon::cells(chosen.weighted.as_ref()));
+        }
         cells.extend(tested(chosen.change.as_ref(), true));
         cells.extend(from_base);
         cells.extend([spread(row.over_seeds.value), place(chosen)]);
         cells
     };
     let of_groups = |row: &Standing| {
-        let Some(chosen) = &row.chosen else { return empty(row, 5 + usize::from(has_control), "-".to_owned()) };
+        let Some(chosen) = &row.chosen else { return empty(row, n_dashes(1), "-".to_owned()) };
         let from_base = has_control.then(|| points(chosen.difference_change_from_base.as_ref(), false));
-        let mut cells = vec![name(row), number(chosen.test.gap), signed(chosen.test.difference)];
+        let mut cells = vec![name(row), number(chosen.test.gap)];
+        cells.extend(has_weights.then(|| number(chosen.weighted.as_ref().and_then(|weighted| weighted.gap))));
+        cells.push(signed(chosen.test.difference));
         cells.extend(tested(chosen.difference_change.as_ref(), false));
         cells.extend(from_base);
         cells.push(spread(row.over_seeds.gap));
         cells
     };
-    let metric = head(&["strategy", &block.label, "change", "p", "Holm"], &["over seeds", "chosen"]);
-    let groups = head(&["strategy", "gap", &contrast, "change", "p", "Holm"], &["gap over seeds"]);
+    let [with_weights, difference, gap_with_weights] = horizon::TITLES;
+    let tests = ["change", "p", "Holm"];
+    let of_contrast = [contrast.as_str(), "change", "p", "Holm"];
+    let metric = head(&["strategy", &block.label], &[with_weights, difference], &tests, &["over seeds", "chosen"]);
+    let groups = head(&["strategy", "gap"], &[gap_with_weights], &of_contrast, &["gap over seeds"]);
     [
         Table { head: metric, rows: block.rows.iter().map(of_metric).collect() },
         Table { head: groups, rows: block.rows.iter().map(of_groups).collect() },

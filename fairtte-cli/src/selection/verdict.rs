@@ -23,11 +23,26 @@ pub(crate) struct Verdict {
     /// Samples and events of the test part.
     pub(crate) n_test: usize,
     pub(crate) n_test_events: usize,
+    /// Where the class is made from times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) horizon: Option<Horizon>,
     pub(crate) blocks: Vec<Block>,
     /// Rank tests over blocks, where there are several.
     pub(crate) ranks: Vec<RankComparison>,
     /// Runs of a comparison that could not be trained.
     pub(crate) not_trained: Vec<NotTrained>,
+}
+
+/// Who has no class at the horizon, in the test part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Horizon {
+    /// In the unit of the data set.
+    pub(crate) time: f64,
+    /// Samples of the test part, with and without a class.
+    pub(crate) n: usize,
+    /// Those that are censored by the horizon.
+    pub(crate) n_left_out: usize,
 }
 
 /// Runs that were not trained for one reason: the method refused the data, or the training diverged.
@@ -145,6 +160,9 @@ pub(crate) struct Chosen {
     pub(crate) kept_by: String,
     pub(crate) validation: Scores,
     pub(crate) test: Scores,
+    /// Where the class is made from times: the same in all samples of the test part. No choice, change or rank reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) weighted: Option<Weighted>,
     /// Change of the metric from the control row.
     pub(crate) change: Option<Change>,
     /// Change of the signed difference from that of the control row.
@@ -152,6 +170,22 @@ pub(crate) struct Chosen {
     /// The same two from the base row, without a test.
     pub(crate) change_from_base: Option<Change>,
     pub(crate) difference_change_from_base: Option<Change>,
+}
+
+/// The AUC at the horizon with weights for censoring.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Weighted {
+    pub(crate) value: Option<f64>,
+    /// Largest minus smallest group.
+    pub(crate) gap: Option<f64>,
+    /// The AUC of those with a class minus this one: what leaving out the others does, with its paired interval.
+    pub(crate) naive_minus_this: Option<f64>,
+    pub(crate) lower: Option<f64>,
+    pub(crate) upper: Option<f64>,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) undefined: Option<String>,
 }
 
 /// A metric over all samples and between groups.

@@ -8,6 +8,7 @@ mod equity;
 mod folds;
 mod groups;
 mod halving;
+mod horizon;
 mod intervals;
 mod pairs;
 mod shifts;
@@ -107,6 +108,7 @@ impl<'a> Study<'a> {
         }
         let mut sections = vec![cohorts::section(self, cohorts), self.sizes()];
         sections.extend(strategies::section(self, &chosen));
+        sections.extend(horizon::section(self, &chosen));
         sections.extend(intervals::section(self, &chosen));
         sections.extend(folds::section(self, &chosen));
         sections.extend(halving::section(self)?);

@@ -19,8 +19,12 @@ pub(crate) struct Chosen {
     pub(crate) place: usize,
     pub(crate) trial: usize,
     pub(crate) epoch: usize,
+    /// A rule of the training that kept it.
+    pub(crate) rule: String,
     pub(crate) validation: Values,
     pub(crate) test: Values,
+    /// The AUC of the test part with weights for censoring, as of [`super::points::Point`].
+    pub(crate) weighted: Values,
     /// Models that it was chosen among.
     pub(crate) n_models: usize,
     /// Finished trials that they are of.
@@ -108,8 +112,10 @@ fn pick(pool: &[&TrialPoints], metric: usize, criterion: SelectionCriterion) -> 
         place: trial.place,
         trial: trial.trial,
         epoch: point.epoch,
+        rule: point.rule.clone(),
         validation: point.validation[metric].clone(),
         test: point.test[metric].clone(),
+        weighted: point.weighted.clone(),
         n_models: models.len(),
         n_trials: pool.len(),
     }))
@@ -129,6 +135,7 @@ mod tests {
             epoch: i + 1,
             validation: [values(*overall, *gap), Values::default(), values(1.0 - overall, *gap)],
             test: [values(*test, 0.5), Values::default(), values(1.0 - test, 0.5)],
+            ..Point::default()
         };
         let measures = Measures::Curves;
         TrialPoints {
@@ -173,7 +180,7 @@ mod tests {
         let point = |(i, (overall, groups)): (usize, &(f64, [f64; 2]))| {
             let errors = values(1.0 - overall, groups.map(|value| 1.0 - value));
             let all = [values(*overall, *groups), Values::default(), errors];
-            Point { epoch: i + 1, validation: all.clone(), test: all }
+            Point { epoch: i + 1, validation: all.clone(), test: all, ..Point::default() }
         };
         let points = rows.iter().enumerate().map(point).collect();
         let trial = TrialPoints { place: 0, cell: 0, trial: 0, measures: Measures::Class, points };

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Metrics of a study. The gaps of all are compared; further metrics of a class are recorded.
 pub(crate) const N_MEASURES: usize = 3;
 
+/// The AUC of all samples with weights for censoring, where the class is made from times: shown beside the AUC, by which models are
+/// chosen and ranked.
+pub(crate) const AUC_WITH_WEIGHTS: &str = "auc-weighted";
+
 /// What the models of a study predict, and hence its metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

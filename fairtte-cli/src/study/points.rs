@@ -10,7 +10,7 @@ use fairtte_metrics::Direction;
 use fairtte_metrics::fairness::Comparison;
 
 use super::halving::Ladder;
-use super::measures::{Measures, N_MEASURES};
+use super::measures::{AUC_WITH_WEIGHTS, Measures, N_MEASURES};
 use super::plan::Plan;
 use super::scores::{KeptScores, MetricScores, Scores};
 use crate::CliError;
@@ -38,11 +38,15 @@ impl Values {
 
 /// A kept epoch: validation and test part of every metric of [`Measures`]. With folds the means of the epochs that one rule kept
 /// in every fold, and the epoch of the first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub(crate) epoch: usize,
+    /// The first rule that kept it, in every fold.
+    pub(crate) rule: String,
     pub(crate) validation: [Values; N_MEASURES],
     pub(crate) test: [Values; N_MEASURES],
+    /// The AUC of the test part with weights for censoring; without values unless the class is made from times.
+    pub(crate) weighted: Values,
 }
 
 /// A finished trial at its place in the manifest.
@@ -115,8 +119,8 @@ impl Points {
             }
             let points_of = match &scores[..] {
                 [one] => {
-                    let kept = one.kept.iter().filter(|kept| serves(&kept.rules, &of.attribute));
-                    kept.map(|kept| point(measures, kept, &of.attribute)).collect()
+                    let of_rule = |kept| Some(point(measures, kept, &of.attribute, serving(kept, &of.attribute)?));
+                    one.kept.iter().filter_map(of_rule).collect()
                 }
                 folds => folds::points(measures, folds, &of.attribute),
             };
@@ -137,16 +141,16 @@ fn other_groups(path: &Path, attribute: &str, than: &str) -> CliError {
     CliError::RunFolder { path: path.to_owned(), problem }
 }
 
-fn point(measures: Measures, kept: &KeptScores, attribute: &str) -> Point {
-    let part = |name: &str| {
-        let part = kept.parts.iter().find(|part| part.part == name);
-        let of = |metric: &str| {
-            let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
-            found.map(|found| values(found, attribute)).unwrap_or_default()
-        };
-        measures.names().map(of)
+fn point(measures: Measures, kept: &KeptScores, attribute: &str, rule: &str) -> Point {
+    let of = |part: &str, metric: &str| {
+        let part = kept.parts.iter().find(|known| known.part == part);
+        let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
+        found.map(|found| values(found, attribute)).unwrap_or_default()
     };
-    Point { epoch: kept.epoch, validation: part("validation"), test: part("test") }
+    let all = |part: &str| measures.names().map(|metric| of(part, metric));
+    let weighted = of("test", AUC_WITH_WEIGHTS);
+    let (epoch, rule) = (kept.epoch, rule.to_owned());
+    Point { epoch, rule, validation: all("validation"), test: all("test"), weighted }
 }
 
 /// The groups of all folds together, each counted once and not with every seed; `None` if they differ.
@@ -170,9 +174,14 @@ fn all_levels(trainings: &[Scores], n_folds: usize, attribute: &str) -> Option<V
     Some(all)
 }
 
-/// Whether a rule for this attribute, or for all, kept an epoch.
-fn serves(rules: &[String], attribute: &str) -> bool {
-    rules.iter().any(|rule| rule.split_once('@').is_none_or(|(_, of)| of == attribute))
+/// The first rule for this attribute, or for all, that kept an epoch.
+fn serving<'a>(kept: &'a KeptScores, attribute: &str) -> Option<&'a str> {
+    kept.rules.iter().map(String::as_str).find(|rule| serves(rule, attribute))
+}
+
+/// Whether a rule is for this attribute, or for all.
+fn serves(rule: &str, attribute: &str) -> bool {
+    rule.split_once('@').is_none_or(|(_, of)| of == attribute)
 }
 
 fn levels(scores: &Scores, attribute: &str) -> Vec<Level> {
@@ -206,13 +215,17 @@ fn values(metric: &MetricScores, attribute: &str) -> Values {
 
 #[cfg(test)]
 mod tests {
-    use super::serves;
+    use super::{KeptScores, serving};
 
     #[test]
     fn an_epoch_serves_the_attributes_that_its_rules_name() {
-        let rules = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert!(serves(&rules(&["nll", "gap-c-td@age"]), "sex"), "a rule for all");
-        assert!(serves(&rules(&["gap-c-td@sex"]), "sex"));
-        assert!(!serves(&rules(&["gap-c-td@age", "worst-group-c-td@age"]), "sex"));
+        let first = |rules: &[&str]| {
+            let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let kept = KeptScores { epoch: 1, weights: String::new(), rules, parts: Vec::new() };
+            serving(&kept, "sex").map(str::to_owned)
+        };
+        assert_eq!(first(&["gap-c-td@age", "nll"]).as_deref(), Some("nll"), "a rule for all");
+        assert_eq!(first(&["gap-c-td@sex", "nll"]).as_deref(), Some("gap-c-td@sex"));
+        assert_eq!(first(&["gap-c-td@age", "worst-group-c-td@age"]), None);
     }
 }

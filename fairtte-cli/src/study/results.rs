@@ -86,7 +86,12 @@ impl Rows {
                     let at =
                         |of: &'static str, group: &str| Row { place, epoch: kept.epoch, of, group: group.to_owned() };
                     let context = (kept.rules.join(" "), part.part.as_str(), metric);
-                    self.push(at("all", ""), &context, &metric.overall, Some((part.n, part.n_events)));
+                    self.push(
+                        at("all", ""),
+                        &context,
+                        &metric.overall,
+                        metric.counts.or(Some((part.n, part.n_events))),
+                    );
                     let Some(of) = metric.attributes.iter().find(|of| of.attribute == attribute) else { continue };
                     for group in &of.groups {
                         self.push(at("group", &group.level), &context, &group.value, Some((group.n, group.n_events)));

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use fairtte_data::cohort::Classes;
 use fairtte_data::{Cohort, Part, Split, read_cohort};
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, HorizonReport, MetricReport};
 use fairtte_metrics::{EvaluationSettings, Groups};
 use serde::{Deserialize, Serialize};
 
-use super::measures::Measures;
+use super::measures::{AUC_WITH_WEIGHTS, Measures};
 use crate::CliError;
 use crate::run_folder::OpenRun;
 use crate::scored::{Scored, chosen_metrics, read_curves};
@@ -80,6 +80,9 @@ pub(crate) struct MetricScores {
     /// Name in settings: `c-td`.
     pub(crate) metric: String,
     pub(crate) overall: Number,
+    /// Samples and events, where they are not those of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) counts: Option<(usize, usize)>,
     pub(crate) attributes: Vec<AttributeScores>,
 }
 
@@ -181,7 +184,8 @@ impl Saved {
         PARTS.into_iter().map(part).collect()
     }
 
-    /// All metrics of a class; decisions are at the threshold with the highest F1 in the validation part.
+    /// All metrics of a class; decisions are at the threshold with the highest F1 in the validation part. Where the class is made
+    /// from times, the AUC of all samples with weights for censoring is the last.
     fn of_class(
         &self,
         classes: &Classes,
@@ -192,8 +196,13 @@ impl Saved {
         let read = |part| OfClass::read((&self.cohort, &self.groups, classes), splits, &[file.to_owned()], part);
         let class = read(Part::Validation)?.settings()?;
         let part = |part: Part| -> Result<PartScores, CliError> {
-            let report = read(part)?.report(&class, settings)?;
-            let metrics = report.metrics.iter().map(|metric| of_metric(&metric.name, metric)).collect();
+            let of_part = read(part)?;
+            let report = of_part.report(&class, settings)?;
+            let mut metrics: Vec<_> = report.metrics.iter().map(|metric| of_metric(&metric.name, metric)).collect();
+            if let Some(HorizonReport { weighted, .. }) = of_part.at_horizon(settings)? {
+                let counts = Some((weighted.overall.n, weighted.overall.n_events));
+                metrics.push(MetricScores { counts, ..of_metric(AUC_WITH_WEIGHTS, &weighted) });
+            }
             Ok(PartScores { part: part.name().to_owned(), n: report.n, n_events: report.n_positive, metrics })
         };
         PARTS.into_iter().map(part).collect()
@@ -204,6 +213,7 @@ fn of_metric(name: &str, report: &MetricReport) -> MetricScores {
     MetricScores {
         metric: name.to_owned(),
         overall: Number::of(&report.overall),
+        counts: None,
         attributes: report.attributes.iter().map(of_attribute).collect(),
     }
 }

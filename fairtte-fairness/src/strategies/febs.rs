@@ -15,7 +15,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `gamma` | 1 | [0, 100] | strength; 0 is the plain mean; source 1 |
+//! | `gamma` | 1 | [0, 100] | strength; source 1; 0 is the plain mean, but of masks W = tanh(1) for every group |
 //! | `decay` | 0 | [0, 1) | `L_g` = decay * its earlier value + (1 - decay) * that of the batch, from the first batch with the group on; 0.9 suits small batches |
 //! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen; not for masks |
 //!
@@ -48,7 +48,7 @@ const EPSILON: f64 = 1e-8;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FebsConfig {
-    /// Strength, in [0, 100]; 0 is the plain mean.
+    /// Strength, in [0, 100]; 0 is the plain mean of losses, and of masks the factor tanh(1) for every group.
     pub gamma: f64,
     /// Share of the earlier mean losses in the present ones, in [0, 1).
     pub decay: f64,
@@ -68,7 +68,7 @@ impl StrategySettings for FebsConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "groups with a larger loss get more weight, an adaptation of FairSeg's scaling (Tian et al. 2024)"
+        "FairSeg's scaling (Tian et al. 2024): of masks as published, elsewhere more weight for groups with a larger loss"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {

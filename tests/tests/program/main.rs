@@ -58,6 +58,7 @@ mod evaluation {
 
 /// Several models: strategies, selection, outside models, tests over data sets.
 mod comparison {
+    mod classes;
     mod compare;
     mod method_tests;
     mod recomputed;

@@ -19,6 +19,7 @@ fn chosen(run: &str, weights: &str, test: [f64; 3]) -> Chosen {
         kept_by: "nll".to_owned(),
         validation: Scores::default(),
         test: Scores { value, gap, difference },
+        weighted: None,
         change: None,
         difference_change: None,
         change_from_base: None,
@@ -164,6 +165,7 @@ pub(in super::super) fn verdict() -> Verdict {
         n_folds: 1,
         n_test: 1776,
         n_test_events: 1212,
+        horizon: None,
         blocks: vec![with_every_cell(), of_ibs],
         ranks: vec![ranked(Ranked::Gap), no_pairs, equal],
         not_trained: vec![NotTrained {

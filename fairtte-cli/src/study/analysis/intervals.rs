@@ -152,8 +152,10 @@ mod tests {
             place: 0,
             trial: 0,
             epoch: 1,
+            rule: String::new(),
             validation: Values { groups: groups.to_vec(), ..Values::default() },
             test: Values::default(),
+            weighted: Values::default(),
             n_models: 1,
             n_trials: 1,
         };

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use fairtte_metrics::Direction;
 use fairtte_metrics::statistics::Alternative;
 
-use super::{N_MEASURES, Section, Study, equity, score, sheet, value};
+use super::{N_MEASURES, Section, Study, columns, equity, horizon, score, sheet, value};
 use crate::CliError;
 use crate::args::Rule;
 use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
-use crate::report::sheet::Cell;
+use crate::report::sheet::{Cell, Sheet};
 use crate::study::cells::Block;
 use crate::study::choice::{Chosen, best, by_rule};
 use crate::study::points::{Setting, Values};
@@ -208,29 +208,69 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         names().into_iter().chain([trials]).chain(metrics).collect::<Vec<_>>()
     };
     let rule = rule_in_words(rule, base, &percent(study));
+    let mut notes = vec![rule.as_str()];
+    notes.extend(horizon::is_of_times(chosen).then_some(horizon::NOTE));
+    let mut sheets = vec![
+        sheet(
+            "strategies-change",
+            &format!("Changes from {base} in %, test part; of the gaps, negative is narrower."),
+            &header(&["", "gap"]),
+            changes,
+            &notes,
+        ),
+        sheet(
+            "strategies",
+            "Metrics, gaps and equity scaling of the chosen models, test part.",
+            &header(&["", "gap", "es"]),
+            values,
+            &notes,
+        ),
+    ];
+    sheets.extend(places(study, chosen));
     Some(Section {
         id: "strategies",
         title: "Strategies against the base".to_owned(),
         question: format!("Does a strategy narrow the gap of {base} without losing its metric?"),
         verdict: counts.sentences(base, &percent(study)),
-        sheets: vec![
-            sheet(
-                "strategies-change",
-                &format!("Changes from {base} in %, test part; of the gaps, negative is narrower."),
-                &header(&["", "gap"]),
-                changes,
-                &[&rule],
-            ),
-            sheet(
-                "strategies",
-                "Metrics, gaps and equity scaling of the chosen models, test part.",
-                &header(&["", "gap", "es"]),
-                values,
-                &[&rule],
-            ),
-        ],
+        sheets,
         charts: equity::charts(study, chosen),
     })
+}
+
+/// Which trainings were chosen, by their places in the manifest.
+fn places(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sheet> {
+    let base = &study.plan.study().strategies.base;
+    let mut rows = Vec::new();
+    for of in chosen {
+        let others = of.others.iter().map(|(name, model)| (name, model.as_ref()));
+        for (strategy, model) in std::iter::once((base, of.base.as_ref())).chain(others) {
+            let Some(model) = model else { continue };
+            let all: Vec<String> = study.plan.folds_of(model.place).map(|place| place.to_string()).collect();
+            rows.push(vec![
+                Cell::Text(study.name(of.setting)),
+                Cell::Text(study.measures().names()[of.metric].to_owned()),
+                Cell::Text(strategy.clone()),
+                Cell::Text(all.join(" ")),
+                Cell::Count(model.trial + 1),
+                Cell::Count(model.epoch),
+                Cell::Text(model.rule.clone()),
+            ]);
+        }
+    }
+    let header = columns(&["setting", "metric", "strategy", "index", "trial", "epoch", "rule"]);
+    let of = |rows| {
+        sheet(
+            "chosen",
+            "The chosen models: the places of their trainings in manifest.csv, for `study restore`, and which epoch they are.",
+            &header,
+            rows,
+            &[
+                "Rule: a rule of the training that kept the epoch, for `predict --epoch`. Of several folds or training seeds all \
+           places; the epoch is that of the first, the rule that of all.",
+            ],
+        )
+    };
+    (!rows.is_empty()).then(|| of(rows))
 }
 
 /// How models were chosen.

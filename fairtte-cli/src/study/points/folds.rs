@@ -17,11 +17,11 @@ pub(super) fn points(measures: Measures, folds: &[Scores], attribute: &str) -> V
     let rules: BTreeSet<&String> = folds[0].kept.iter().flat_map(|kept| &kept.rules).collect();
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for rule in rules.into_iter().filter(|rule| serves(std::slice::from_ref(*rule), attribute)) {
+    for rule in rules.into_iter().filter(|rule| serves(rule, attribute)) {
         let of_fold = |fold: &'_ Scores| fold.kept.iter().position(|kept| kept.rules.contains(rule));
         let Some(places) = folds.iter().map(of_fold).collect::<Option<Vec<usize>>>() else { continue };
         if seen.insert(places.clone()) {
-            let of_fold = |(fold, place): (&Scores, usize)| point(measures, &fold.kept[place], attribute);
+            let of_fold = |(fold, place): (&Scores, usize)| point(measures, &fold.kept[place], attribute, rule);
             let of_folds: Vec<Point> = folds.iter().zip(places).map(of_fold).collect();
             found.push(mean_point(measures, &of_folds));
         }
@@ -35,7 +35,14 @@ fn mean_point(measures: Measures, folds: &[Point]) -> Point {
             mean_values(measures.direction(metric), &folds.iter().map(|fold| &of(fold)[metric]).collect::<Vec<_>>())
         })
     };
-    Point { epoch: folds[0].epoch, validation: mean(|point| &point.validation), test: mean(|point| &point.test) }
+    let weighted = folds.iter().map(|fold| &fold.weighted).collect::<Vec<_>>();
+    Point {
+        epoch: folds[0].epoch,
+        rule: folds[0].rule.clone(),
+        validation: mean(|point| &point.validation),
+        test: mean(|point| &point.test),
+        weighted: mean_values(Direction::HigherIsBetter, &weighted),
+    }
 }
 
 /// Means over the folds; a value that is undefined in a fold stays undefined.
@@ -90,7 +97,8 @@ mod tests {
                 equity_scaling: number(f64::NAN),
                 groups: vec![group("F", f + more), group("M", m + more)],
             };
-            let metric = MetricScores { metric: "c-td".to_owned(), overall: number(all + more), attributes: vec![of] };
+            let (metric, overall) = ("c-td".to_owned(), number(all + more));
+            let metric = MetricScores { metric, overall, counts: None, attributes: vec![of] };
             PartScores { part: part.to_owned(), n: 18, n_events: 6, metrics: vec![metric] }
         };
         let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
@@ -114,6 +122,7 @@ mod tests {
         assert_eq!(found.len(), 2, "nll and gap-c-td@sex kept the same epochs; gap-c-td@age is of another attribute");
         let [by_c_td, by_gap] = &found[..] else { panic!("{found:?}") };
         assert_eq!((by_c_td.epoch, by_gap.epoch), (7, 3));
+        assert_eq!((by_c_td.rule.as_str(), by_gap.rule.as_str()), ("c-td", "gap-c-td@sex"));
         let test = &by_gap.test[0];
         let close = |value: Option<f64>, expected: f64| assert!((value.unwrap() - expected).abs() < 1e-12, "{value:?}");
         close(test.overall, 0.65);

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use fairtte_data::Part;
 use fairtte_data::table::Table;
-use fairtte_tests::classes::class_run;
+use fairtte_tests::classes::{auc_by_pairs, auc_with_weights, class_run, patients_of, predicted_patients};
 use fairtte_tests::{fail, succeed};
 use serde_json::Value;
 
@@ -178,6 +179,74 @@ fn a_study_of_a_class_draws_by_strategy_repeats_and_chooses_by_the_rule() {
     let other = place.path().join("other");
     let config = text(&place.path().join("classes.toml"));
     succeed(["predict", &text(&restored), "--data", &config, "--output", &text(&other)]);
+}
+
+/// The AUC that chooses is of those with a class; the one with weights stands beside it, worked again from a restored trial.
+#[test]
+fn a_study_of_a_class_from_times_has_both_aucs_and_names_its_models() {
+    let place = tempfile::tempdir().unwrap();
+    class_run(place.path(), 400, "", "binary = { horizon = 4 }\n");
+    let file = place.path().join("study.toml");
+    let of_one_seed = STUDY.replace("trials = 2\nrepeats = 2\n", "trials = 1\n");
+    assert_ne!(of_one_seed, STUDY);
+    std::fs::write(&file, of_one_seed).unwrap();
+    let study = place.path().join("study");
+    succeed(["study", "run", &text(&file), "--output", &text(&study), "--jobs", "2"]);
+    succeed(["study", "collect", &text(&study)]);
+    succeed(["study", "report", &text(&study)]);
+    let results = rows(&study.join("results.parquet"));
+    let beside = rows(&study.join("tables/auc-with-weights.csv"));
+    let chosen = rows(&study.join("tables/chosen.csv"));
+    assert_eq!((beside.len(), chosen.len()), (3, 9), "three strategies, and three metrics");
+    let mut n_differing = 0;
+    for row in chosen.iter().filter(|row| row["metric"] == "auc") {
+        let strategy = &row["strategy"];
+        let restored = place.path().join(strategy);
+        succeed(["study", "restore", &text(&study), &row["index"], "--output", &text(&restored)]);
+        let record = json(&restored.join("selection.json"));
+        let kept = &record["rules"][&row["rule"]];
+        assert_eq!(kept["epoch"].to_string(), row["epoch"], "{strategy}: {record}");
+        // The epoch can be named by its rule.
+        let (config, other) =
+            (text(&place.path().join("classes.toml")), text(&place.path().join(format!("{strategy}-other"))));
+        succeed(["predict", &text(&restored), "--epoch", &row["rule"], "--data", &config, "--output", &other]);
+        let test = predicted_patients(&restored, kept["file"].as_str().unwrap(), Part::Test);
+        let train: Vec<(f64, bool)> =
+            patients_of(&restored, Part::Train).iter().map(|of| (of.time, of.event)).collect();
+        let of = |sex: &str| {
+            let of_sex = || test.iter().filter(|row| sex.is_empty() || row.patient.sex == sex);
+            let timed: Vec<(f64, bool, f64)> =
+                of_sex().map(|row| (row.patient.time, row.patient.event, row.probability)).collect();
+            let known = timed.iter().filter(|(time, event, _)| *event || *time > 4.0);
+            let known: Vec<(f64, bool)> = known.map(|(time, _, p)| (*p, *time <= 4.0)).collect();
+            (auc_by_pairs(&known), auc_with_weights(&train, &timed, 4.0), of_sex().count())
+        };
+        let ((naive, weighted, n), (_, of_f, n_f), (_, of_m, _)) = (of(""), of("F"), of("M"));
+        let same = |found: &str, expected: f64| assert!((number(found) - expected).abs() < 1e-9, "{strategy}: {found}");
+        let shown = beside.iter().find(|other| other["strategy"] == *strategy).unwrap();
+        same(&shown["AUC"], naive);
+        same(&shown["AUC-with-weights"], weighted);
+        same(&shown["difference"], naive - weighted);
+        same(&shown["worst-group-with-weights"], of_f.min(of_m));
+        same(&shown["gap-with-weights"], (of_f - of_m).abs());
+        n_differing += usize::from((naive - weighted).abs() > 1e-4);
+        let recorded = |of: &str, group: &str| {
+            let is = |other: &&BTreeMap<String, String>| {
+                other["index"] == row["index"]
+                    && other["epoch"] == row["epoch"]
+                    && (other["part"].as_str(), other["metric"].as_str()) == ("test", "auc-weighted")
+                    && (other["of"].as_str(), other["group"].as_str()) == (of, group)
+            };
+            results.iter().find(is).unwrap()
+        };
+        same(&recorded("all", "")["value"], weighted);
+        assert_eq!(recorded("all", "")["n"], n.to_string(), "all samples of the part");
+        same(&recorded("group", "F")["value"], of_f);
+        assert_eq!(recorded("group", "F")["n"], n_f.to_string());
+    }
+    assert!(n_differing > 0, "both AUCs are the same");
+    let page = std::fs::read_to_string(study.join("study.html")).unwrap();
+    assert!(page.contains("which no choice and no rank reads") && page.contains("has the AUC of all"));
 }
 
 #[test]

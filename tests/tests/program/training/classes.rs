@@ -4,20 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::predictions::read_probabilities;
-use fairtte_data::{Part, Split, read_cohort};
+use fairtte_data::{Part, read_cohort};
 use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, cross_entropy};
-use fairtte_tests::classes::{ClassPatient, class_patient, class_run};
+use fairtte_tests::classes::{
+    ClassPatient, auc_with_weights, class_patient, class_run, patients_of, predicted_patients,
+};
 use fairtte_tests::{fail, run, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
 const N: usize = 500;
 const HORIZON: f64 = 4.0;
-
-fn patient(row: usize) -> ClassPatient {
-    class_patient(row)
-}
 
 /// A run file on 500 patients, in a table with times and with labels.
 fn config(folder: &Path, data: &str, further: &str) -> String {
@@ -45,23 +42,16 @@ fn metric(evaluation: &Value, name: &str) -> f64 {
     metrics.iter().find(|metric| metric["name"] == name).unwrap()["overall"]["value"].as_f64().unwrap()
 }
 
-/// Probabilities and classes of a part, as the test knows them: `class` of a row of the table, `None` without one.
-fn predicted(run: &Path, part: Part, class: impl Fn(usize) -> Option<bool>) -> ClassPredictions {
-    let table = read_probabilities(&run.join("predictions.parquet")).unwrap();
-    let (cohort, _) = read_cohort(&run.join("cohort.parquet")).unwrap();
-    let split = Split::read_csv(&run.join("split.csv"), &cohort).unwrap();
-    let of_row = |row: &usize| {
-        let sample = &cohort.samples[*row].sample_id;
-        let place = table.samples.iter().position(|known| known == sample).unwrap();
-        Some((table.probability[place], class(sample.as_str()[1..].parse().unwrap())?))
-    };
-    let (probability, positive) = split.rows(part).iter().filter_map(of_row).unzip();
+/// Probabilities and classes of a part, as the test knows them: `class` of a patient, `None` without one.
+fn predicted(run: &Path, part: Part, class: fn(&ClassPatient) -> Option<bool>) -> ClassPredictions {
+    let known = predicted_patients(run, "predictions.parquet", part);
+    let known = known.iter().filter_map(|of| Some((of.probability, class(&of.patient)?)));
+    let (probability, positive) = known.unzip();
     ClassPredictions::new(probability, positive).unwrap()
 }
 
-fn at_horizon(row: usize) -> Option<bool> {
-    let ClassPatient { time, event, .. } = patient(row);
-    if time > HORIZON { Some(false) } else { event.then_some(true) }
+fn at_horizon(of: &ClassPatient) -> Option<bool> {
+    if of.time > HORIZON { Some(false) } else { of.event.then_some(true) }
 }
 
 #[test]
@@ -71,7 +61,7 @@ fn a_class_of_a_column_is_learnt_predicted_and_evaluated() {
     let run: PathBuf = folder.path().join("run");
     let evaluation = json(&run.join("evaluation.json"));
     assert_eq!((&evaluation["task"], &evaluation["part"]), (&Value::from("binary"), &Value::from("test")));
-    let class = |row: usize| Some(patient(row).positive);
+    let class = |of: &ClassPatient| Some(of.positive);
     let (test, validation) = (predicted(&run, Part::Test, class), predicted(&run, Part::Validation, class));
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
     close(metric(&evaluation, "auc"), auc(&test).unwrap());
@@ -110,7 +100,7 @@ fn a_class_of_times_leaves_out_and_counts_who_is_censored_and_both_aucs_are_show
     let folder = tempfile::tempdir().unwrap();
     let trained = succeed(["train", "--config", &by_horizon(folder.path())]);
     let run = folder.path().join("run");
-    let left_out: Vec<usize> = (0..N).filter(|row| at_horizon(*row).is_none()).collect();
+    let left_out: Vec<usize> = (0..N).filter(|row| at_horizon(&class_patient(*row)).is_none()).collect();
     assert!(left_out.len() > 50, "{}", left_out.len());
     let said = format!("with a class at the horizon  (-{0}: censored_by_horizon {0})", left_out.len());
     assert!(trained.stdout.contains(&said), "{}", trained.stdout);
@@ -122,8 +112,24 @@ fn a_class_of_times_leaves_out_and_counts_who_is_censored_and_both_aucs_are_show
     let test = predicted(&run, Part::Test, at_horizon);
     let horizon = &evaluation["horizon"];
     assert!((metric(&evaluation, "auc") - auc(&test).unwrap()).abs() < 1e-12);
-    let said = horizon.to_string();
-    assert!(said.contains("naive") && said.contains("weighted") && said.contains("left-out"), "{said}");
+    let naive = auc(&test).unwrap();
+    let of_test = predicted_patients(&run, "predictions.parquet", Part::Test);
+    let timed: Vec<(f64, bool, f64)> =
+        of_test.iter().map(|of| (of.patient.time, of.patient.event, of.probability)).collect();
+    let train: Vec<(f64, bool)> = patients_of(&run, Part::Train).iter().map(|of| (of.time, of.event)).collect();
+    let weighted = auc_with_weights(&train, &timed, HORIZON);
+    assert!((naive - weighted).abs() > 1e-4, "both are {naive}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    for (found, expected) in [
+        (number(&horizon["naive"]["overall"]["value"]), naive),
+        (number(&horizon["weighted"]["overall"]["value"]), weighted),
+        (number(&horizon["differences"][0]["value"]), naive - weighted),
+    ] {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+    let n_without = of_test.iter().filter(|of| at_horizon(&of.patient).is_none()).count();
+    let counts = &horizon["left-out"][0];
+    assert_eq!((&counts["n"], &counts["n-left-out"]), (&of_test.len().into(), &n_without.into()));
     assert_eq!(evaluation["censoring"]["fitted-on"], "train");
     assert_eq!(evaluation["n"], test.n());
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
@@ -146,27 +152,6 @@ fn the_metrics_of_an_epoch_are_those_of_its_validation_part() {
     let best: usize = selection["rules"]["auc"]["epoch"].as_u64().and_then(|epoch| epoch.try_into().ok()).unwrap();
     let nll = epochs[best - 1]["validation"]["nll"].as_f64().unwrap();
     assert!((nll - cross_entropy(&validation).unwrap()).abs() < 1e-9, "{nll}");
-}
-
-#[test]
-fn strategies_train_on_classes_and_a_choice_is_made_among_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = labelled(folder.path());
-    for strategy in ["erm", "group-dro", "laftr", "cfair", "end", "recalibration"] {
-        let output = words(&folder.path().join("all").join(strategy));
-        succeed(["train", "--config", &config, "--set", &format!("strategy={strategy}"), "--output", &output]);
-    }
-    let recalibrated = std::fs::read_to_string(folder.path().join("all/recalibration/run.toml")).unwrap();
-    assert!(recalibrated.contains("method = \"platt\""), "{recalibrated}");
-    for rule in ["fairest", "overall", "minimax", "dto"] {
-        let all = words(&folder.path().join("all"));
-        let chosen = succeed(["select", &all, "--rule", rule, "--set", "replicates=20", "--json"]);
-        let verdict: Value = serde_json::from_str(&chosen.stdout).unwrap();
-        let blocks = verdict["blocks"].as_array().unwrap();
-        assert_eq!(blocks.len(), 1, "{rule}");
-        assert_eq!((&blocks[0]["metric"], &blocks[0]["attribute"]), (&Value::from("auc"), &Value::from("sex")));
-        assert!(blocks[0]["rows"].as_array().unwrap().len() >= 6, "{rule}");
-    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn start(run: &SmallRun) -> Child {
     spawn(fairtte().args(run.arguments("train")))
 }
 
-fn spawn(command: &mut Command) -> Child {
+pub(super) fn spawn(command: &mut Command) -> Child {
     command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -129,7 +129,7 @@ fn stop(run: &SmallRun, name: &str, after: &str) -> (i32, String) {
 }
 
 /// Sends `name` to a program once it has printed `after`, and returns its exit code and standard error.
-fn send(mut child: Child, name: &str, after: &str) -> (i32, String) {
+pub(super) fn send(mut child: Child, name: &str, after: &str) -> (i32, String) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = String::new();
     for line in lines.by_ref() {

@@ -6,8 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::image::{Limits, read_label_map};
-use fairtte_tests::{fail, succeed};
+use fairtte_tests::{fail, fairtte, files, succeed};
 use serde_json::Value;
+
+#[cfg(unix)]
+use super::crash::{send, spawn};
 
 const CONFIG: i32 = 3;
 
@@ -59,6 +62,30 @@ fn value(evaluation: &Value, name: &str, level: Option<&str>) -> f64 {
         }
     };
     estimate["value"].as_f64().unwrap()
+}
+
+/// True and predicted values of the pixels of a sample.
+type Pair = [Vec<i64>; 2];
+
+/// The masks that a table of a run names.
+fn pairs_of(run: &Path, table: &str) -> Vec<Pair> {
+    let text = std::fs::read_to_string(run.join(table)).unwrap();
+    let pair = |line: &str| {
+        let files: Vec<PathBuf> = line.split(',').skip(2).take(2).map(|file| run.join(file)).collect();
+        [0, 1].map(|k| {
+            let map = read_label_map(&files[k], &Limits::default()).unwrap();
+            map.labels.iter().map(|label| i64::from(*label)).collect()
+        })
+    };
+    text.lines().skip(1).map(pair).collect()
+}
+
+/// 2 |A and B| / (|A| + |B|), 1 of two empty masks.
+fn dice([truth, predicted]: &Pair, values: &[i64]) -> f64 {
+    let n = |is: &dyn Fn(i64, i64) -> bool| truth.iter().zip(predicted).filter(|(a, b)| is(**a, **b)).count() as f64;
+    let (a, b) = (n(&|a, _| values.contains(&a)), n(&|_, b| values.contains(&b)));
+    let both = n(&|a, b| values.contains(&a) && values.contains(&b));
+    if a + b > 0.0 { 2.0 * both / (a + b) } else { 1.0 }
 }
 
 #[test]
@@ -121,7 +148,17 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
     assert_eq!(rules, ["dice", "dice-ce", "gap-dice", "worst-group-dice"]);
     let again = succeed(["evaluate", &words(&run), "--part", "validation", "--set", "replicates=0", "--json"]);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
-    assert!(again["n"].as_u64().unwrap() > 0);
+    let validation = pairs_of(&run, "masks-validation.csv");
+    assert!(validation.len() >= 6 && again["n"] == validation.len(), "{again}");
+    for (class, values) in [("disc", &[1, 2][..]), ("cup", &[2][..])] {
+        let expected = validation.iter().map(|pair| dice(pair, values)).sum::<f64>() / validation.len() as f64;
+        let found = value(&again, &format!("dice-{class}"), None);
+        assert!((found - expected).abs() < 1e-12, "{class}: {found} is not {expected}");
+        assert!(
+            (found - value(&evaluation, &format!("dice-{class}"), None)).abs() > 1e-9,
+            "{class}: it is the test part"
+        );
+    }
     let study = words(&folder.path().join("study.toml"));
     std::fs::write(&study, format!("trials = 1\n[[data]]\nrun-file = '{config}'\n[strategies]\nnames = [\"febs\"]\n"))
         .unwrap();
@@ -150,7 +187,53 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
     }
 }
 
-/// The same files after a kill as without one: masks are part of the state of no step.
+/// The bytes of all masks and of their tables, by file name.
+fn masks_of(run: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = files(run).into_iter().filter(|name| name.starts_with("masks") || name == "selection.json");
+    names.map(|name| (name.clone(), std::fs::read(run.join(name)).unwrap())).collect()
+}
+
+/// Killed in the first epoch's wake, in the second's, and while masks are written. The running Dice losses of `febs` are part of its
+/// state.
+#[test]
+#[cfg(unix)]
+fn a_run_of_masks_that_is_killed_ends_with_the_same_masks() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = SMALL.replace("epochs = 2", "epochs = 4\ncheckpoint-minutes = 0.00001");
+    let config = eyes(folder.path(), &["n-subjects=40", "size=32"], &small);
+    let arguments = |name: &str| {
+        let output = words(&folder.path().join(name));
+        let set = "strategy.febs.decay=0.5".to_owned();
+        ["train", "--config", &config, "--output", &output]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(["--set".to_owned(), set])
+    };
+    succeed(arguments("whole"));
+    let expected = masks_of(&folder.path().join("whole"));
+    assert!(expected.len() > 16, "{}", expected.len());
+    let killed = folder.path().join("killed");
+    let start = || spawn(fairtte().args(arguments("killed")));
+    for (round, line) in ["epoch   1 of", "epoch   2 of"].into_iter().enumerate() {
+        let (code, said) = send(start(), "-KILL", line);
+        assert_eq!(code, -1, "the signal did not end it: {said}");
+        assert_eq!(round > 0, said.contains("resuming after"), "{said}");
+        assert!(files(&killed).iter().any(|file| file.starts_with("checkpoint/")), "no state was saved");
+        assert!(!killed.join("masks").exists());
+    }
+    let mut last = start();
+    while !files(&killed.join("masks")).iter().any(|file| file.ends_with(".png")) {
+        assert!(last.try_wait().unwrap().is_none(), "it ended before a mask was seen");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    last.kill().unwrap();
+    assert_eq!(last.wait().unwrap().code(), None, "the signal did not end it");
+    assert!(!killed.join("done").exists());
+    let outcome = succeed(arguments("killed"));
+    assert!(outcome.stderr.contains("resuming after"), "{}", outcome.stderr);
+    assert!(masks_of(&killed) == expected, "a killed run has other masks");
+}
+
 #[test]
 fn a_run_of_masks_is_the_same_again_and_other_masks_are_refused() {
     let folder = tempfile::tempdir().unwrap();
