@@ -81,13 +81,12 @@ impl SegmentationTask {
             (Some(_), None) => return refused("cup", "expected disc beside it".to_owned()),
             (None, Some(_)) => return refused("disc", "expected cup beside it".to_owned()),
         };
-        let find = |key: &str, name: &String| match self.classes.get(name) {
-            Some(values) => Ok(values),
-            None => {
+        let find = |key: &str, name: &String| {
+            self.classes.get(name).ok_or_else(|| {
                 let names: Vec<&str> = self.classes.keys().map(String::as_str).collect();
                 let message = format!("there is no class \"{name}\", expected one of {}", names.join(", "));
-                Err(CliError::setting(&format!("task.segmentation.{key}"), message, None))
-            }
+                CliError::setting(&format!("task.segmentation.{key}"), message, None)
+            })
         };
         let (of_cup, of_disc) = (find("cup", cup)?, find("disc", disc)?);
         if of_cup.iter().all(|value| of_disc.contains(value)) {
@@ -169,6 +168,19 @@ impl RunFile {
     /// [`CliError::Config`] naming `what`.
     pub(crate) fn require_no_masks(&self, what: &str) -> Result<(), CliError> {
         if self.is_of_masks() { Err(self.unfit_task(what, "survival curves and classes")) } else { Ok(()) }
+    }
+
+    /// Refuses a run that predicts one of several causes; `what` is what is about one kind of event.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if the run has `[outcome]`.
+    #[cfg(feature = "train")]
+    pub(crate) fn require_one_kind(&self, what: &str) -> Result<(), CliError> {
+        if self.outcome.is_none() {
+            return Ok(());
+        }
+        let message = format!("{what} about one kind of event, expected a run without [outcome]");
+        Err(CliError::setting("outcome", message, None))
     }
 
     /// The error of `what`, which works with `predictions` and not with those of this run.
