@@ -88,6 +88,17 @@ epoch-time python="python3" *options="":
     cargo build --release -p fairtte-cli
     {{python}} fairtte-models/parity/epoch.py "${CARGO_TARGET_DIR:-target}/release/fairtte" {{options}}
 
+# Processor time per image of `fairtte predict` beside its parts and a PyTorch loop with a DataLoader (release build).
+predict-time work python="python3" *options="":
+    cargo build --release -p fairtte-cli --bin fairtte --example step_time
+    cargo build --release -p fairtte-data --example ingest
+    {{python}} fairtte-models/parity/predict.py "${CARGO_TARGET_DIR:-target}/release" {{work}} {{options}}
+
+# The planted source of bias in the features of a trained network, five knobs x 10 seeds and 20 without one, in docs/src/bias.md.
+planted-bias work python="python3" *options="":
+    cargo build --release -p fairtte-cli
+    {{python}} fairtte-cli/benches/planted_bias.py "${CARGO_TARGET_DIR:-target}/release/fairtte" {{work}} {{options}}
+
 # C^td of every head on SUPPORT, METABRIC and GBSG beside pycox (release build; Python with pycox, torch, pandas, pyarrow).
 tabular-quality data work python="python3":
     cargo build --release -p fairtte-cli

@@ -191,7 +191,7 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
-        _ => decode(run, &cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
+        _ => decode(run, cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
     };
     let (cohort, masks) = decode_masks(run, cohort, &mut exclusions, care)?;
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
@@ -278,7 +278,7 @@ fn decode_masks(
         check_mask_shapes(&cohort, &files, &settings)?;
     }
     let of_masks = RunFile { image: settings, ..run.clone() };
-    let (files, store) = decode(&of_masks, &files, exclusions, care)?;
+    let (files, store) = decode(&of_masks, files, exclusions, care)?;
     let classes = classes_of_values(&store, &files, &task.values())?;
     let kept: HashSet<&SampleId> = files.samples.iter().map(|sample| &sample.sample_id).collect();
     let rows: Vec<usize> = (0..cohort.n()).filter(|row| kept.contains(&cohort.samples[*row].sample_id)).collect();
@@ -366,17 +366,17 @@ pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
 /// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
 pub(crate) fn decode(
     run: &RunFile,
-    cohort: &Cohort,
+    cohort: Cohort,
     exclusions: &mut Exclusions,
     care: Care,
 ) -> Result<(Cohort, ImageStore), CliError> {
-    let estimate = ImageStore::estimate(cohort, &run.image, &run.cache())?;
+    let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
     if estimate.n_bytes_missing > 0 {
         say(format!("decoding {estimate}"));
     }
     let open = || {
         let files = Files::new("decoding images");
-        ImageStore::open_or_build(cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
+        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
     };
     let (mut store, mut undecodable) = open()?;
     if care == Care::Verify {
@@ -388,7 +388,8 @@ pub(crate) fn decode(
         let again = if damaged.is_empty() { "" } else { "; damaged shards were decoded again" };
         say(format!("verified: {} images have their checksums{again}", store.n()));
     }
-    let cohort = cohort.without(&undecodable);
+    // Not copied where nothing leaves: a cohort of 100,000 images is large.
+    let cohort = if undecodable.is_empty() { cohort } else { cohort.without(&undecodable) };
     exclusions.extend(undecodable);
     exclusions.check(cohort.n())?;
     cohort.require_samples("after decoding", exclusions)?;

@@ -2,14 +2,14 @@
 
 use crate::Batch;
 use burn::tensor::Device;
-use fairtte_data::{Loader, Sampling};
+use fairtte_data::Loader;
 use fairtte_models::{ImageEncoder, Noise};
 use ndarray::{Array2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use crate::learner::EncoderNetwork;
 use crate::network::on_host;
-use crate::predict::BATCH_SIZE;
+use crate::predict::{BATCH_SIZE, in_batches};
 use crate::{FairnessError, Learner};
 
 /// A place between pixels and curves.
@@ -60,9 +60,10 @@ pub fn features(
     mut of_batch: impl FnMut(&Batch) -> Result<Array2<f32>, FairnessError>,
 ) -> Result<Array2<f32>, FairnessError> {
     let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
-    for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
-        blocks.push(of_batch(&Batch::from_host(host, device)?)?);
-    }
+    in_batches(loader, rows, device, |batch| {
+        blocks.push(of_batch(batch)?);
+        Ok(())
+    })?;
     let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
     Ok(if views.is_empty() { Array2::zeros((0, 0)) } else { concatenate(Axis(0), &views).expect("one layer") })
 }

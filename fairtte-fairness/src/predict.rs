@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Batch;
 use burn::tensor::Device;
+use fairtte_data::loader::Ahead;
 use fairtte_data::{Cohort, Loader, Sampling};
 use fairtte_metrics::Outcomes;
+use fairtte_models::computes_on_host;
 use fairtte_survival::{Baseline, CutPoints, PredictionGrid, SurvivalHead, Targets};
 use ndarray::{Array2, Axis, concatenate, s};
 
@@ -86,13 +88,12 @@ impl EvaluationPart<'_> {
         &self,
         mut read: impl FnMut(&Batch) -> Result<(), FairnessError>,
     ) -> Result<(), FairnessError> {
-        for host in self.loader.batches(self.rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
+        in_batches(self.loader, self.rows, self.device, |batch| {
             if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Err(FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 });
             }
-            read(&Batch::from_host(host, self.device)?)?;
-        }
-        Ok(())
+            read(batch)
+        })
     }
 
     /// Survival of the part at the times of `grid`, `[rows, n_times]`; no state changes.
@@ -196,11 +197,7 @@ pub fn predict_in_batches(
     device: &Device,
     mut read: impl FnMut(&Batch, &Array2<f64>) -> Result<(), FairnessError>,
 ) -> Result<(), FairnessError> {
-    for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
-        let batch = Batch::from_host(host, device)?;
-        read(&batch, &strategy.predict(&batch, rule)?)?;
-    }
-    Ok(())
+    in_batches(loader, rows, device, |batch| read(batch, &strategy.predict(batch, rule)?))
 }
 
 /// The curves of `rows` by what predicts a batch; `None` if it has none for one.
@@ -211,17 +208,85 @@ pub(crate) fn predict_blocks(
     mut of: impl FnMut(&Batch) -> Result<Option<Array2<f64>>, FairnessError>,
 ) -> Result<Option<Array2<f64>>, FairnessError> {
     let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
-    for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
-        match of(&Batch::from_host(host, device)?)? {
-            Some(block) => blocks.push(block),
-            None => return Ok(None),
+    let mut has_all = true;
+    while_batches(loader, rows, device, n_ahead(device), |batch| {
+        let found = of(batch)?;
+        has_all = found.is_some();
+        blocks.extend(found);
+        Ok(has_all)
+    })?;
+    Ok(has_all.then(|| stacked(&blocks)))
+}
+
+/// Passes every batch of `rows` to `read`, in their order and without augmentation.
+///
+/// # Errors
+/// [`FairnessError::Data`] and [`FairnessError::Model`] if the rows do not form batches, and the first error of `read`.
+pub(crate) fn in_batches(
+    loader: &Loader<'_>,
+    rows: &[usize],
+    device: &Device,
+    mut read: impl FnMut(&Batch) -> Result<(), FairnessError>,
+) -> Result<(), FairnessError> {
+    while_batches(loader, rows, device, n_ahead(device), |batch| read(batch).map(|()| true))
+}
+
+/// Batches that are made while the device computes; none where it is the processors of the host that compute.
+fn n_ahead(device: &Device) -> usize {
+    if computes_on_host(device) { 0 } else { 2 }
+}
+
+/// As [`in_batches`], up to the first batch for which `read` returns false; `n_ahead` batches are made before they are read.
+fn while_batches(
+    loader: &Loader<'_>,
+    rows: &[usize],
+    device: &Device,
+    n_ahead: usize,
+    mut read: impl FnMut(&Batch) -> Result<bool, FairnessError>,
+) -> Result<(), FairnessError> {
+    let batches = loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)?;
+    let places = 0..batches.rows().count();
+    std::thread::scope(|scope| {
+        for host in Ahead::new(batches, places, n_ahead, scope) {
+            if !read(&Batch::from_host(host, device)?)? {
+                break;
+            }
         }
-    }
-    Ok(Some(stacked(&blocks)))
+        Ok(())
+    })
 }
 
 /// Blocks of rows on one grid below each other.
 fn stacked(blocks: &[Array2<f64>]) -> Array2<f64> {
     let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
     if views.is_empty() { Array2::zeros((0, 0)) } else { concatenate(Axis(0), &views).expect("one grid") }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use fairtte_survival::HeadConfig;
+
+    use super::*;
+    use crate::strategies::table::World;
+
+    #[test]
+    fn batches_made_ahead_are_those_made_in_turn_and_a_pass_ends_where_it_is_told() {
+        let world = World::new(&HeadConfig::default());
+        let rows: Vec<usize> = (0..180).rev().collect();
+        let read = |n_ahead: usize, most: usize| {
+            let mut seen = Vec::new();
+            let keep = |batch: &Batch| {
+                seen.push(batch.rows.clone());
+                Ok(seen.len() < most)
+            };
+            while_batches(&world.loader(), &rows, &world.device, n_ahead, keep).unwrap();
+            seen
+        };
+        let in_turn = read(0, 9);
+        assert_eq!(in_turn.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 52]);
+        assert_eq!(in_turn.concat(), rows);
+        assert_eq!(read(2, 9), in_turn);
+        assert_eq!([read(0, 1), read(2, 1)], [in_turn[..1].to_vec(), in_turn[..1].to_vec()]);
+    }
 }

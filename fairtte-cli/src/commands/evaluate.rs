@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::classes::SETTINGS_OF_CLASSES;
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::outside::{fact_of_cause, note_on_causes};
+pub(super) use self::predicted::PredictionRecord;
 use self::publish::{About, Target, publish};
 pub(super) use self::published::Published;
 use super::{print, print_json, use_threads};

@@ -24,7 +24,7 @@ use crate::CliError;
 use crate::args::{Explain, ExplainPart};
 use crate::plural::counted;
 use crate::progress::say;
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::{OpenRun, RunFolder, write_text};
 
 /// Largest relative gap of integrated gradients that is not remarked on.
 const TOLERATED_GAP: f64 = 0.05;
@@ -38,10 +38,12 @@ pub(super) fn run(arguments: &Explain) -> Result<(), CliError> {
 fn explain(arguments: &Explain) -> Result<(), CliError> {
     let started = Instant::now();
     let output = arguments.output.clone().unwrap_or_else(|| RunFolder::new(&arguments.run).explain());
+    // Before any weights are read.
+    let run = OpenRun::read(&arguments.run)?.file;
+    run.require_curves("explain")?;
+    run.require_one_kind("maps of a predicted risk are")?;
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), arguments.device.as_deref())?;
-    member.run.require_curves("explain")?;
     check_horizons(&[arguments.horizon], member.network()?.times())?;
-    member.require_one_kind("maps of a predicted risk are")?;
     let at = RiskAt { horizon: arguments.horizon, reading: member.run.evaluation.reading };
     let plan = Plan::new(arguments, &member)?;
     files::require_own(&output)?;

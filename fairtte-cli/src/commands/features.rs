@@ -95,11 +95,10 @@ fn of_run(path: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord),
     let (other, rows) = if arguments.other.is_given() {
         let ignored = Outcomes { ignored: true, time_factor: None };
         let unit = &member.record.time_unit;
-        let mut other = OtherData::read(&arguments.other, &output, &member.run, unit, &[], ignored)?;
-        let mut exclusions = other.exclusions.clone();
-        let (cohort, inputs) = member.inputs(&other, other.cohort.clone(), &mut exclusions)?;
-        other.cohort = cohort;
-        (Sources { data: other.source.display().to_string(), cohort: other.cohort, inputs }, None)
+        let other = OtherData::read(&arguments.other, &output, &member.run, unit, &[], ignored)?;
+        let OtherData { file, cohort, mut exclusions, source, .. } = other;
+        let (cohort, inputs) = member.inputs(&file, cohort, &mut exclusions)?;
+        (Sources { data: source.display().to_string(), cohort, inputs }, None)
     } else {
         arguments.other.require_none()?;
         own(&member, path, arguments.part)?
@@ -131,17 +130,9 @@ pub(super) struct Sources {
 
 /// The run's own data, and the rows of a part of them.
 pub(super) fn own(member: &Member, path: &Path, part: FeaturePart) -> Result<(Sources, Option<Vec<usize>>), CliError> {
-    let (cohort, exclusions) = label(&member.run)?;
-    let data = OtherData {
-        file: RunFile { cache: Some(member.run.cache()), ..member.run.clone() },
-        cohort,
-        exclusions,
-        has_outcomes: true,
-        source: path.to_owned(),
-        notes: Vec::new(),
-    };
-    let mut exclusions = data.exclusions.clone();
-    let (cohort, inputs) = member.inputs(&data, data.cohort.clone(), &mut exclusions)?;
+    let (cohort, mut exclusions) = label(&member.run)?;
+    let file = RunFile { cache: Some(member.run.cache()), ..member.run.clone() };
+    let (cohort, inputs) = member.inputs(&file, cohort, &mut exclusions)?;
     let split = Split::read_csv(&RunFolder::new(path).split(), &cohort)?;
     let rows = part_of(part).map(|part| split.rows(part).to_vec());
     let name = part_of(part).map_or_else(|| "all samples".to_owned(), |part| format!("{} part", part.name()));
@@ -175,7 +166,7 @@ fn of_file(file: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord)
     let device = crate::device::open(arguments.device.as_deref().unwrap_or(&run.device))?;
     let (encoder, weights) = encoder_of(file, &run, &device)?;
     let (cohort, mut exclusions): (Cohort, Exclusions) = label(&run)?;
-    let (cohort, store) = decode(&run, &cohort, &mut exclusions, Care::Usual)?;
+    let (cohort, store) = decode(&run, cohort, &mut exclusions, Care::Usual)?;
     let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     let intensity = run.intensity.fit(&store, &cohort, split.rows(Part::Train))?;
     let rows = part_of(arguments.part).map_or_else(|| cohort.all_rows(), |part| split.rows(part).to_vec());
@@ -185,16 +176,24 @@ fn of_file(file: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord)
         weights,
         layer: Layer::Backbone,
         data: part_of(arguments.part).map_or("all samples", Part::name).to_owned(),
-        inputs: format!("{} {intensity:?}", store.fingerprint()),
+        inputs: format!("{} {intensity:?}{}", store.fingerprint(), cropped(&run)),
         n: rows.len(),
         n_features: 0,
     };
-    let loader = Loader::new(&store, &cohort, vec![None; cohort.n()], &intensity)?;
+    let mut loader = Loader::new(&store, &cohort, vec![None; cohort.n()], &intensity)?;
+    if let Some(augmentation) = run.augmentation()? {
+        loader = loader.with_augmentation(augmentation)?; // of which a sequential pass only crops
+    }
     let n = write(output, &cohort, &rows, &record, |rows| {
         let of_batch = |batch: &fairtte_fairness::Batch| features_of(&encoder, batch, Layer::Backbone);
         Ok(features(&loader, rows, &device, of_batch)?)
     })?;
     Ok((output.clone(), FeatureRecord { n_features: n, ..record }))
+}
+
+/// The size to which the images are cropped around their centre, for the hash of the inputs; nothing where they are not.
+fn cropped(run: &RunFile) -> String {
+    run.augmentation.crop.as_ref().map_or_else(String::new, |crop| format!(" cropped to {crop:?}"))
 }
 
 /// An encoder whose backbone has the weights of `file`, and the hash of the file.

@@ -7,6 +7,7 @@ pub(super) mod other;
 pub(super) mod publish;
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
@@ -17,8 +18,8 @@ use serde::Serialize;
 
 use self::blocks::Blocks;
 pub(super) use self::member::Member;
-use self::other::{OtherData, Outcomes, notes_on_groups};
-use self::publish::{Kind, Predicted, Published, RunEntry};
+use self::other::{OtherData, Outcomes, groups_of, notes_on_groups};
+use self::publish::{Kind, Predicted, Published, Risks, RunEntry};
 use super::train::probability_of;
 use super::{print, use_threads};
 use crate::CliError;
@@ -27,6 +28,7 @@ use crate::plural::counted;
 use crate::pooled::{at_times, common_times};
 use crate::prepare::Inputs;
 use crate::progress::say;
+use crate::run_file::RunFile;
 
 /// Folder of the blocks, inside the output, until the predictions are complete.
 const WORK: &str = ".predicting";
@@ -50,6 +52,7 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     require_one_unit(&members)?;
     let cause = one_cause(&members)?;
     let of_class = is_of_class(&members)?;
+    require_one_kind_of_inputs(&members)?;
     if of_class {
         refuse_horizons(arguments)?;
     } else {
@@ -57,16 +60,15 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     }
     let outcomes = Outcomes { ignored: arguments.no_outcomes, time_factor: arguments.time_factor };
     let (unit, attributes) = (&first.record.time_unit, &first.record.attributes);
-    let mut other = OtherData::read(&arguments.other, &arguments.output, &first.run, unit, attributes, outcomes)?;
+    let other = OtherData::read(&arguments.other, &arguments.output, &first.run, unit, attributes, outcomes)?;
     if arguments.dry_run {
         return dry_run(arguments, &members, &other);
     }
-    let (cohort, exclusions, inputs) = decode_all(&members, &other)?;
-    let found = training_images(&members, &inputs, &cohort, arguments.allow_training_images)?;
-    (other.cohort, other.exclusions) = (cohort, exclusions);
-    let cohort = &other.cohort;
-    let fitted = other.groups(attributes, &arguments.levels)?;
-    let mut notes = other.notes.clone();
+    let OtherData { file, cohort, exclusions, has_outcomes, source, mut notes } = other;
+    let Decoded { cohort, exclusions, inputs } = Decoded::new(&members, &file, cohort, exclusions)?;
+    let cohort = &cohort;
+    let found = training_images(&members, &inputs, cohort, arguments.allow_training_images)?;
+    let fitted = groups_of(cohort, attributes, &arguments.levels)?;
     notes.extend(notes_on_groups(&fitted));
     notes.extend(of_other_attributes(&members));
     notes.extend((found > 0).then(|| format!("{found} of the images belong to the training part of a run")));
@@ -75,38 +77,41 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     }
 
     let work = arguments.output.join(WORK);
-    let kept = survival(&members, &inputs, &other, &arguments.levels, &work)?;
+    let kept = survival(&members, &inputs, cohort, &arguments.levels, &work)?;
     let grid = common_grid(&members);
     let path = arguments.output.join(PREDICTIONS);
-    let samples = cohort.sample_ids(&cohort.all_rows());
     let curves = mean_curves(&members, &kept, &grid);
+    let mut risks = Risks::new(&arguments.horizon, first.run.evaluation.reading);
     if of_class {
-        write_probabilities(&path, &samples, &probabilities(curves)?)?;
+        write_probabilities(&path, &cohort.sample_ids(&cohort.all_rows()), &probabilities(curves)?)?;
     } else {
-        // Blocks hold 1 - F of a cause, as of everything that is read again.
-        let written = curves.map(|block| block.map(|block| if cause.is_some() { 1.0 - block } else { block }));
-        write_prediction_blocks(&path, &samples, &grid, written, cause)?;
+        let written = curves.map(|block| {
+            let block = block?;
+            risks.add(&grid, &block)?;
+            // Blocks hold 1 - F of a cause, as of everything that is read again.
+            Ok(if cause.is_some() { 1.0 - block } else { block })
+        });
+        write_prediction_blocks(&path, &cohort.sample_ids(&cohort.all_rows()), &grid, written, cause)?;
     }
-    let classes = if other.has_outcomes { other.file.classes(cohort)? } else { None };
+    let classes = if has_outcomes { file.classes(cohort)? } else { None };
     let kind = if members.len() == 1 { Kind::Network } else { Kind::EnsembleMean };
     let predicted = Predicted {
         kind,
         runs: members.iter().map(RunEntry::of).collect(),
-        source: other.source.display().to_string(),
-        inputs: inputs.iter().map(Inputs::fingerprint).collect(),
+        source: source.display().to_string(),
+        inputs: inputs.iter().map(|inputs| inputs.fingerprint()).collect(),
         time_factor: arguments.time_factor,
         levels: &arguments.levels,
         n_training_images: found,
-        has_outcomes: other.has_outcomes,
+        has_outcomes,
         cohort,
-        exclusions: &other.exclusions,
+        exclusions: &exclusions,
         groups: &fitted,
         cause,
-        task: of_class.then_some(other.file.task),
+        task: of_class.then_some(file.task),
         classes: classes.as_ref(),
         grid: &grid,
-        reading: first.run.evaluation.reading,
-        horizons: &arguments.horizon,
+        risks,
         notes: &notes,
     };
     let published = predicted.write(&arguments.output)?;
@@ -159,6 +164,20 @@ fn is_of_class(members: &[Member]) -> Result<bool, CliError> {
     Ok(first.run.is_of_class())
 }
 
+/// The samples are images for all runs, or columns of a table for all.
+fn require_one_kind_of_inputs(members: &[Member]) -> Result<(), CliError> {
+    let of = |member: &Member| if member.run.is_tabular() { "columns of a table" } else { "images" };
+    match members.iter().find(|member| of(member) != of(&members[0])) {
+        Some(other) => {
+            let (one, path) = (members[0].path.display(), other.path.display());
+            let message =
+                format!("{one} reads {}, {path} {}, expected runs that read the same", of(&members[0]), of(other));
+            Err(CliError::setting("RUN", message, None))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A class has no times.
 fn refuse_horizons(arguments: &Predict) -> Result<(), CliError> {
     if arguments.horizon.is_empty() {
@@ -207,33 +226,67 @@ fn one_cause(members: &[Member]) -> Result<Option<u32>, CliError> {
 }
 
 /// The samples that every run can read, and the inputs of each run.
-fn decode_all(members: &[Member], other: &OtherData) -> Result<(Cohort, Exclusions, Vec<Inputs>), CliError> {
-    let (mut cohort, mut exclusions) = (other.cohort.clone(), other.exclusions.clone());
-    let mut inputs = Vec::with_capacity(members.len());
-    for member in members {
-        // Each run decodes the whole cohort: the name of a store depends on its samples.
-        let mut of_member = other.exclusions.clone();
-        let (readable, decoded) = member.inputs(other, other.cohort.clone(), &mut of_member)?;
-        if readable.n() < cohort.n() {
-            (cohort, exclusions) = (readable, of_member);
+struct Decoded {
+    cohort: Cohort,
+    exclusions: Exclusions,
+    /// One entry per run; runs that decode images in the same way share a store.
+    inputs: Vec<Rc<Inputs>>,
+}
+
+impl Decoded {
+    /// Decodes the samples of `cohort` as every run reads them. The cohort is copied only for runs that decode them differently:
+    /// each decodes all of it, because the name of a store depends on its samples.
+    ///
+    /// # Errors
+    /// As [`Member::inputs`], and [`CliError::Config`] if an image can be decoded for one run and not for another.
+    fn new(members: &[Member], file: &RunFile, cohort: Cohort, exclusions: Exclusions) -> Result<Self, CliError> {
+        let like =
+            |member: &Member| members.iter().position(|other| std::ptr::eq(other, member) || member.decodes_as(other));
+        let like: Vec<usize> = members.iter().filter_map(like).collect();
+        let last = like.iter().max().copied();
+        let mut labelled = Some((cohort, exclusions));
+        let mut inputs: Vec<Rc<Inputs>> = Vec::with_capacity(members.len());
+        let mut smallest: Option<(Cohort, Exclusions)> = None;
+        for (index, (member, like)) in members.iter().zip(&like).enumerate() {
+            if *like < index {
+                inputs.push(Rc::clone(&inputs[*like]));
+                continue;
+            }
+            let of_member = if last == Some(index) { labelled.take() } else { labelled.clone() };
+            let Some((cohort, mut excluded)) = of_member else {
+                return Err(CliError::Bug("no samples to decode".to_owned()));
+            };
+            let (readable, decoded) = member.inputs(file, cohort, &mut excluded)?;
+            inputs.push(Rc::new(decoded));
+            if smallest.as_ref().is_none_or(|(smallest, _)| readable.n() < smallest.n()) {
+                smallest = Some((readable, excluded));
+            }
         }
-        inputs.push(decoded);
+        let Some((cohort, exclusions)) = smallest else { return Err(CliError::Bug("no run to decode for".to_owned())) };
+        let decoded = Self { cohort, exclusions, inputs };
+        decoded.require_all(members)?;
+        Ok(decoded)
     }
-    for (member, inputs) in members.iter().zip(&inputs) {
-        let Inputs::Images(store) = inputs else { continue };
-        if let Some(sample) = cohort.samples.iter().find(|sample| store.position(&sample.sample_id).is_none()) {
-            let (sample, run) = (&sample.sample_id, member.path.display());
-            let message = format!("the image of \"{sample}\" can be decoded for another run and not for {run}");
-            return Err(CliError::setting("RUN", message, None));
+
+    /// Refuses images that only some of the runs can read.
+    fn require_all(&self, members: &[Member]) -> Result<(), CliError> {
+        for (member, inputs) in members.iter().zip(&self.inputs) {
+            let Inputs::Images(store) = inputs.as_ref() else { continue };
+            if let Some(sample) = self.cohort.samples.iter().find(|sample| store.position(&sample.sample_id).is_none())
+            {
+                let (sample, run) = (&sample.sample_id, member.path.display());
+                let message = format!("the image of \"{sample}\" can be decoded for another run and not for {run}");
+                return Err(CliError::setting("RUN", message, None));
+            }
         }
+        Ok(())
     }
-    Ok((cohort, exclusions, inputs))
 }
 
 /// The number of images that belong to the training part of a run, which is an error unless it is allowed.
 fn training_images(
     members: &[Member],
-    inputs: &[Inputs],
+    inputs: &[Rc<Inputs>],
     cohort: &Cohort,
     is_allowed: bool,
 ) -> Result<usize, CliError> {
@@ -265,14 +318,13 @@ fn of_other_attributes(members: &[Member]) -> Vec<String> {
 /// The curves of every run, each on its own grid.
 fn survival(
     members: &[Member],
-    inputs: &[Inputs],
-    other: &OtherData,
+    inputs: &[Rc<Inputs>],
+    cohort: &Cohort,
     levels: &[RenamedLevel],
     work: &Path,
 ) -> Result<Vec<Blocks>, CliError> {
-    let cohort = &other.cohort;
-    let one = |(index, (member, inputs)): (usize, (&Member, &Inputs))| {
-        let membership = member.membership(&other.groups(&member.record.attributes, levels)?, cohort.n())?;
+    let one = |(index, (member, inputs)): (usize, (&Member, &Rc<Inputs>))| {
+        let membership = member.membership(&groups_of(cohort, &member.record.attributes, levels)?, cohort.n())?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(inputs.fingerprint().as_bytes());
         hasher.update(member.record.epochs[&member.epoch].hash().as_bytes());

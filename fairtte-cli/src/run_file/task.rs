@@ -170,6 +170,19 @@ impl RunFile {
         if self.is_of_masks() { Err(self.unfit_task(what, "survival curves and classes")) } else { Ok(()) }
     }
 
+    /// Refuses a run that predicts one of several causes; `what` is what is about one kind of event.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if the run has `[outcome]`.
+    #[cfg(feature = "train")]
+    pub(crate) fn require_one_kind(&self, what: &str) -> Result<(), CliError> {
+        if self.outcome.is_none() {
+            return Ok(());
+        }
+        let message = format!("{what} about one kind of event, expected a run without [outcome]");
+        Err(CliError::setting("outcome", message, None))
+    }
+
     /// The error of `what`, which works with `predictions` and not with those of this run.
     fn unfit_task(&self, what: &str, predictions: &str) -> CliError {
         let (kind, known) = match self.task.kind {

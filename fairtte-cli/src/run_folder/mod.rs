@@ -8,6 +8,7 @@ mod open_run;
 mod same_data;
 #[cfg(feature = "train")]
 mod training;
+mod weights;
 
 use std::fs::{File, TryLockError};
 use std::io::Write as _;
@@ -22,11 +23,14 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
 pub(crate) use self::model::{
-    EstimatorModel, Fitted, FittedKind, KeptEpoch, ModelRecord, ModelWriter, is_training_input, no_network,
+    EstimatorModel, Fitted, FittedKind, ModelRecord, ModelWriter, is_training_input, no_network,
 };
 pub(crate) use self::open_run::OpenRun;
 #[cfg(feature = "train")]
 pub(crate) use self::training::essence;
+#[cfg(feature = "train")]
+pub(crate) use self::weights::KeptEpoch;
+pub(crate) use self::weights::KeptWeights;
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart};
 use crate::progress::say;

@@ -16,12 +16,12 @@ use fairtte_fairness::{FittedModel, Strategy, write_weights};
 use fairtte_survival::{CutPoints, PredictionGrid};
 use serde::{Deserialize, Serialize};
 
+use super::weights::{KeptEpoch, RECORD};
 use super::{RunFolder, from_json, read_json, read_text, write_json, write_text};
 use crate::CliError;
 
 /// Incremented when the content of `model.json` changes its meaning.
 const VERSION: u32 = 1;
-const RECORD: &str = "model.json";
 /// The file of an estimator in the folder of its epoch.
 const ESTIMATOR: &str = "estimator.json";
 const INPUTS: &str = "training-inputs.txt";
@@ -114,29 +114,6 @@ impl ModelRecord {
                 format!("\"{wanted}\" is no epoch whose weights were kept, expected one of {}", kept.join("; "));
             CliError::setting("--epoch", message, None)
         })
-    }
-}
-
-/// The weights of one epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct KeptEpoch {
-    /// Description, for example `averaged over epochs 9 to 12`.
-    pub(crate) weights: String,
-    /// The selection rules that chose it.
-    pub(crate) rules: Vec<String>,
-    /// BLAKE3 of every file, by its path in the folder of the epoch.
-    pub(crate) files: BTreeMap<String, String>,
-}
-
-impl KeptEpoch {
-    /// One hash of all files.
-    pub(crate) fn hash(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for (name, hash) in &self.files {
-            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes()).update(hash.as_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
     }
 }
 
@@ -247,11 +224,6 @@ pub(super) fn remove_folder(path: &Path) -> Result<(), CliError> {
 }
 
 impl RunFolder {
-    /// The trained model.
-    pub(crate) fn model(&self) -> PathBuf {
-        self.path().join("model")
-    }
-
     /// The record of the trained model.
     ///
     /// # Errors

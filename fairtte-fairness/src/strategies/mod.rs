@@ -247,7 +247,7 @@ mod adversary_cases;
 
 #[cfg(test)]
 #[path = "../../tests/inside/table.rs"]
-mod table;
+pub(crate) mod table;
 
 #[cfg(test)]
 #[path = "../../tests/inside/differing_labels.rs"]

@@ -25,7 +25,7 @@ use fairtte_fairness::{
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
 use fairtte_models::{BackboneKind, EncoderConfig, Precision};
 use fairtte_survival::{
-    ClassifierConfig, CutPoints, HeadConfig, NnetSurvivalConfig, NoSettings, PredictionGrid, SurvivalHead,
+    ClassifierConfig, CoxConfig, CutPoints, HeadConfig, NnetSurvivalConfig, NoSettings, PredictionGrid, SurvivalHead,
 };
 use ndarray::Array2;
 
@@ -278,6 +278,32 @@ fn a_stop_during_a_validation_ends_the_pass_and_the_same_bits_follow() {
         assert_eq!(losses(&again), losses(&trained), "validation {n}");
         assert_eq!(study.curves(resumed.as_ref(), Part::Test), study.curves(whole.as_ref(), Part::Test));
     }
+}
+
+#[test]
+fn a_stop_ends_the_pass_that_fits_a_baseline_and_the_same_bits_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Study::new(folder.path());
+    study.head = HeadConfig::Cox(CoxConfig::default()).build().unwrap();
+    let config = config(2, 24, 1);
+    let mut whole = study.strategy(&erm());
+    study.train(whole.as_mut(), &config, &folder.path().join("whole"));
+    let made = Arc::new(AtomicUsize::new(0));
+    let loader = Loader::of_features(&study.features, &study.cohort, study.membership.clone()).unwrap();
+    let loader = loader.with_transform(Box::new(Made(Arc::clone(&made))));
+    let (run, stop) = (folder.path().join("stopped"), AtomicBool::new(false));
+    let mut stopped = StopInValidation { inner: study.strategy(&erm()), stop: &stop, n: 1 };
+    let fit = |data: &TrainingData<'_>| {
+        let data = TrainingData { loader: &loader, ..*data };
+        Trainer::new(&data, &config, &run).stop_when(&stop).fit(&mut stopped).unwrap_err()
+    };
+    let error = study.with_data(fit);
+    assert!(matches!(error, FairnessError::Interrupted { epoch: 1, step: 4, n_steps: 4 }), "{error}");
+    // The steps of the epoch, and of the pass of 96 samples the batch of 64 before which the stop is seen.
+    assert_eq!(made.load(Ordering::SeqCst), N_TRAIN + 64);
+    let mut resumed = study.strategy(&erm());
+    study.train(resumed.as_mut(), &config, &run);
+    assert_eq!(study.curves(resumed.as_ref(), Part::Test), study.curves(whole.as_ref(), Part::Test));
 }
 
 #[test]

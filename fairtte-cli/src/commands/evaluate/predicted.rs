@@ -34,17 +34,17 @@ const VERSION: u32 = 1;
 /// What is read of `predict.json`; other fields are ignored.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct PredictionRecord {
+pub(in crate::commands) struct PredictionRecord {
     version: u32,
     /// The runs behind the curves.
-    pub(super) runs: Vec<PredictedBy>,
+    pub(in crate::commands) runs: Vec<PredictedBy>,
     /// The run file of the other data.
     #[serde(default)]
     pub(super) data: Option<String>,
     n_predicted: usize,
     /// How the curves of several runs became one.
     #[serde(default)]
-    pub(super) prediction: String,
+    pub(in crate::commands) prediction: String,
     /// Remarks of `fairtte predict`.
     #[serde(default)]
     pub(super) notes: Vec<String>,
@@ -56,12 +56,15 @@ pub(super) struct PredictionRecord {
 /// A run behind the curves.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct PredictedBy {
-    pub(super) path: PathBuf,
+pub(in crate::commands) struct PredictedBy {
+    pub(in crate::commands) path: PathBuf,
     #[serde(default)]
     pub(super) epoch: Option<usize>,
     #[serde(default)]
     weights: Option<String>,
+    /// One hash over the files of the weights; absent where finished predictions were pooled.
+    #[serde(default)]
+    pub(in crate::commands) weights_blake3: Option<String>,
     #[serde(default)]
     time_unit: Option<String>,
 }
@@ -142,7 +145,7 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
     if arguments.external.internal.is_some() {
         refuse_what_is_not_compared(arguments)?;
     }
-    let record = PredictionRecord::read(&RunFolder::new(path))?;
+    let record = PredictionRecord::with_outcomes(&RunFolder::new(path))?;
     if record.task.is_some() {
         return classes::run_of_predicted(arguments, path, &record, outputs);
     }
@@ -267,11 +270,11 @@ impl CensoringSource {
 }
 
 impl PredictionRecord {
-    /// The record of a prediction whose samples have outcomes.
+    /// The record of a prediction.
     ///
     /// # Errors
-    /// [`CliError::RunFolder`] if it is of another version or names no run, or there are no outcomes.
-    fn read(folder: &RunFolder) -> Result<Self, CliError> {
+    /// [`CliError::RunFolder`] if it is of another version or names no run.
+    pub(in crate::commands) fn read(folder: &RunFolder) -> Result<Self, CliError> {
         let file = folder.prediction_record();
         let refused = |path: PathBuf, problem: String| Err(CliError::RunFolder { path, problem });
         let record: Self = read_json(&file)?;
@@ -281,16 +284,25 @@ impl PredictionRecord {
         if record.runs.is_empty() {
             return refused(file, "runs is empty, expected at least one run".to_owned());
         }
-        if !folder.cohort().exists() {
-            let problem = "there are no outcomes (no cohort.parquet): the other data have no labels, so that there is \
-                           nothing to evaluate";
-            return refused(folder.path().to_owned(), problem.to_owned());
-        }
         Ok(record)
     }
 
+    /// The same where the samples have outcomes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and [`CliError::RunFolder`] if there are no outcomes.
+    fn with_outcomes(folder: &RunFolder) -> Result<Self, CliError> {
+        let record = Self::read(folder)?;
+        if folder.cohort().exists() {
+            return Ok(record);
+        }
+        let problem = "there are no outcomes (no cohort.parquet): the other data have no labels, so that there is \
+                       nothing to evaluate";
+        Err(CliError::RunFolder { path: folder.path().to_owned(), problem: problem.to_owned() })
+    }
+
     /// The runs behind the predictions.
-    pub(super) fn by(&self) -> String {
+    pub(in crate::commands) fn by(&self) -> String {
         let first = &self.runs[0];
         let weights = first.weights.as_ref().map_or_else(String::new, |weights| format!(" ({weights})"));
         match self.runs.len() {

@@ -12,7 +12,7 @@ use super::part_of;
 use crate::CliError;
 use crate::args::Explain;
 use crate::commands::predict::Member;
-use crate::commands::predict::other::{OtherData, Outcomes};
+use crate::commands::predict::other::{OtherData, Outcomes, groups_of};
 use crate::prepare::{Inputs, label};
 use crate::progress::say;
 use crate::run_file::RunFile;
@@ -82,7 +82,7 @@ impl Source {
         let mut exclusions = if all_are_decoded { other.exclusions.clone() } else { Exclusions::new(rows.len()) };
         let whole = if all_are_decoded { other.cohort.clone() } else { other.cohort.select(rows) };
         let wanted: HashSet<_> = rows.iter().map(|row| other.cohort.samples[*row].sample_id.clone()).collect();
-        let (cohort, inputs) = member.inputs(&other, whole, &mut exclusions)?;
+        let (cohort, inputs) = member.inputs(&other.file, whole, &mut exclusions)?;
         let kept: Vec<usize> = (0..cohort.n()).filter(|row| wanted.contains(&cohort.samples[*row].sample_id)).collect();
         // The features of a table are one row per sample of the cohort; a store is asked by the name of the sample.
         let cohort = if matches!(inputs, Inputs::Images(_)) { cohort.select(&kept) } else { cohort };
@@ -93,7 +93,7 @@ impl Source {
 
     /// The groups of the samples by the attributes of the run.
     pub(super) fn groups(&self, member: &Member) -> Result<FittedAttributes, CliError> {
-        self.other.groups(&member.record.attributes, &[])
+        groups_of(&self.other.cohort, &member.record.attributes, &[])
     }
 
     /// The row of a sample.

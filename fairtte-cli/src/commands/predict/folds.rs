@@ -12,7 +12,7 @@ use fairtte_data::predictions::{
 use fairtte_data::{Cohort, FittedAttributes, Part, Sample, Split, read_cohort};
 use ndarray::Array2;
 
-use super::publish::{Kind, Predicted, RunEntry, check_horizons};
+use super::publish::{Kind, Predicted, Risks, RunEntry, check_horizons};
 use super::{PREDICTIONS, planned, probability_of, refuse_horizons, show};
 use crate::CliError;
 use crate::args::Predict;
@@ -96,6 +96,10 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         say(format!("note: {note}"));
     }
     let path = arguments.output.join(PREDICTIONS);
+    let mut risks = Risks::new(&arguments.horizon, folds[0].run.evaluation.reading);
+    if !of_class {
+        risks.add(&grid, &table.survival)?;
+    }
     match cohort.cause {
         _ if of_class => write_probabilities(&path, &table.samples, &probability_of(&table.survival))?,
         Some(cause) => write_incidence(&path, &table.samples, &grid, (1.0 - table.survival).view(), cause)?,
@@ -129,8 +133,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         task: of_class.then(|| folds[0].run.task.clone()),
         classes: classes.as_ref(),
         grid: &grid,
-        reading: folds[0].run.evaluation.reading,
-        horizons: &arguments.horizon,
+        risks,
         notes: &notes,
     };
     show(arguments, &published.write(&arguments.output)?, started)

@@ -11,7 +11,7 @@ use fairtte_fairness::{ModelSettings, Predictor};
 use fairtte_metrics::GroupId;
 use ndarray::Array2;
 
-use super::other::OtherData;
+use super::other::groups_of;
 use crate::prepare::{Care, Inputs, choose_groups, decode};
 use crate::progress::say;
 use crate::run_file::RunFile;
@@ -73,18 +73,6 @@ impl Member {
         }
     }
 
-    /// Refuses a network of several causes; `what` is what is about one kind of event.
-    ///
-    /// # Errors
-    /// [`CliError::Config`] if the run has `[outcome]`.
-    pub(crate) fn require_one_kind(&self, what: &str) -> Result<(), CliError> {
-        if self.run.outcome.is_none() {
-            return Ok(());
-        }
-        let message = format!("{what} about one kind of event, expected a run without [outcome]");
-        Err(CliError::setting("outcome", message, None))
-    }
-
     /// The same, to be changed.
     ///
     /// # Errors
@@ -132,17 +120,24 @@ impl Member {
         }
     }
 
-    /// The images of `other` as this network reads them; those that cannot be decoded leave `cohort`.
+    /// Whether the images of this run are decoded as those of `other`, so that one store serves both.
+    pub(crate) fn decodes_as(&self, other: &Self) -> bool {
+        let on_images = |member: &Self| !member.run.reads_columns();
+        on_images(self) && on_images(other) && self.run.image == other.run.image
+    }
+
+    /// The samples of `cohort`, whose run file is `file`, as this network reads them; those whose image cannot be decoded leave
+    /// the cohort.
     ///
     /// # Errors
     /// [`CliError`] if no image can be decoded, or a column is missing.
     pub(crate) fn inputs(
         &self,
-        other: &OtherData,
+        file: &RunFile,
         cohort: Cohort,
         exclusions: &mut Exclusions,
     ) -> Result<(Cohort, Inputs), CliError> {
-        if let DataConfig::Tabular(config) = &other.file.data {
+        if let DataConfig::Tabular(config) = &file.data {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("a table without encodings".to_owned()))?;
             let matrix = encodings.encode(&Tabular::new(config.clone()).features()?.aligned(&cohort)?)?;
@@ -152,13 +147,13 @@ impl Member {
         if matches!(self.model, Model::Estimator { .. }) {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("covariates without encodings".to_owned()))?;
-            let groups = other.groups(&self.record.attributes, &[])?;
+            let groups = groups_of(&cohort, &self.record.attributes, &[])?;
             let matrix = encodings.encode(&design::covariates(&self.run.covariates(), &cohort, &groups)?)?;
             matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
-        let decoding = RunFile { cache: other.file.cache.clone(), ..self.run.clone() };
-        let (cohort, store) = decode(&decoding, &cohort, exclusions, Care::Usual)?;
+        let decoding = RunFile { cache: file.cache.clone(), ..self.run.clone() };
+        let (cohort, store) = decode(&decoding, cohort, exclusions, Care::Usual)?;
         Ok((cohort, Inputs::Images(store)))
     }
 

@@ -83,21 +83,21 @@ impl OtherData {
         }
         Ok(Self { file, cohort, exclusions, has_outcomes, source, notes })
     }
+}
 
-    /// The groups of the samples by the attributes of a run that these data have.
-    ///
-    /// # Errors
-    /// As [`FittedAttributes::apply`].
-    pub(crate) fn groups(
-        &self,
-        attributes: &[FittedAttribute],
-        levels: &[RenamedLevel],
-    ) -> Result<FittedAttributes, CliError> {
-        let columns: Vec<&str> = self.cohort.attributes.iter().map(|column| column.name.as_str()).collect();
-        let present = attributes.iter().filter(|attribute| columns.contains(&attribute.name.as_str()));
-        let present: Vec<FittedAttribute> = present.cloned().collect();
-        Ok(FittedAttributes::apply(&present, &self.cohort, levels)?)
-    }
+/// The groups of the samples by those attributes of a run that they have.
+///
+/// # Errors
+/// As [`FittedAttributes::apply`].
+pub(crate) fn groups_of(
+    cohort: &Cohort,
+    attributes: &[FittedAttribute],
+    levels: &[RenamedLevel],
+) -> Result<FittedAttributes, CliError> {
+    let columns: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+    let present = attributes.iter().filter(|attribute| columns.contains(&attribute.name.as_str()));
+    let present: Vec<FittedAttribute> = present.cloned().collect();
+    Ok(FittedAttributes::apply(&present, cohort, levels)?)
 }
 
 /// Sentences on the groups: values in no group, and levels of the run that no sample has.
@@ -164,9 +164,15 @@ struct Written {
 
 /// The run file of the samples, and the file that the user named.
 fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), CliError> {
+    refuse_without_effect(&other.set)?;
     if let Some(path) = &other.data {
         let file = RunFile::read(std::slice::from_ref(path), &other.set)?;
-        require_same_images(path, run, &file)?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.clone(), source })?;
+        let given = text.parse::<toml::Table>().ok().and_then(|table| table.get("image")?.as_table().cloned());
+        let mut keys: Vec<String> = given.into_iter().flatten().map(|(key, _)| key).collect();
+        keys.extend(image_keys(&other.set));
+        require_same_images(&path.display().to_string(), &keys, run, &file)?;
         return Ok((file, path.clone()));
     }
     let Some(path) = &other.table else {
@@ -174,7 +180,9 @@ fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), Cl
     };
     let data = data_of_table(other, path, run)?;
     let text = toml::to_string(&Written { data }).map_err(|error| CliError::Bug(error.to_string()))?;
-    Ok((RunFile::from_text(&text, "--table", &other.set)?, path.clone()))
+    let file = RunFile::from_text(&text, "--table", &other.set)?;
+    require_same_images("--set", &image_keys(&other.set), run, &file)?;
+    Ok((file, path.clone()))
 }
 
 /// The settings of `--table`: those of the run's own table, if it has one.
@@ -237,23 +245,57 @@ fn require_same_kind(run: &RunFile, file: &RunFile) -> Result<(), CliError> {
     Err(CliError::setting("data", message, None))
 }
 
-/// Refuses an `[image]` of the other run file that the network of `run` cannot read. Without one its images are decoded
-/// as those of the run.
-fn require_same_images(path: &Path, run: &RunFile, file: &RunFile) -> Result<(), CliError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
-    let given = text.parse::<toml::Table>().ok().and_then(|table| table.get("image")?.as_table().cloned());
-    let Some(given) = given else { return Ok(()) };
-    let differs = |key: &str, found: String, expected: String| {
-        if !given.contains_key(key) || found == expected {
-            return Ok(());
+/// The tables of a run file that are about its samples; `[image]` is compared with that of the run.
+const ABOUT_SAMPLES: [&str; 5] = ["data", "seed", "outcome", "task", "image"];
+
+/// Refuses a `--set` that changes nothing, because everything else is as the run was trained.
+fn refuse_without_effect(sets: &[String]) -> Result<(), CliError> {
+    let keys = sets.iter().map(|set| set.split('=').next().unwrap_or_default().trim());
+    let is_about_samples = |key: &str| ABOUT_SAMPLES.contains(&key.split('.').next().unwrap_or_default());
+    match keys.into_iter().find(|key| !is_about_samples(key)) {
+        Some(key) => {
+            let known = ABOUT_SAMPLES.join(", ");
+            let message = format!("--set {key} has no effect on samples to predict, expected a key of {known}");
+            let help = "everything else is as the run was trained; --cache names the folder of decoded images";
+            Err(CliError::setting(key, message, Some(help)))
         }
-        let message = format!("{} has {found}, the run \"{}\" was trained on {expected}", path.display(), run.name);
-        let help = Some("images are decoded as those of the run; leave [image] out");
-        Err(CliError::setting(&format!("image.{key}"), message, help))
+        None => Ok(()),
+    }
+}
+
+/// The keys of `[image]` that `--set` gives: `size` of `image.size=[32, 32]`, every one of `image={ size = .. }`.
+fn image_keys(sets: &[String]) -> Vec<String> {
+    let of = |set: &String| -> Vec<String> {
+        let (key, value) = set.split_once('=').unwrap_or((set, ""));
+        let mut parts = key.trim().split('.');
+        match (parts.next(), parts.next()) {
+            (Some("image"), Some(key)) => vec![key.to_owned()],
+            (Some("image"), None) => {
+                let table = format!("image = {value}").parse::<toml::Table>().ok();
+                let table = table.and_then(|table| table.get("image")?.as_table().cloned());
+                table.into_iter().flatten().map(|(key, _)| key).collect()
+            }
+            _ => Vec::new(),
+        }
     };
-    differs("channels", file.image.channels.to_string(), run.image.channels.to_string())?;
-    differs("size", format!("{:?}", file.image.size), format!("{:?}", run.image.size))
+    sets.iter().flat_map(of).collect()
+}
+
+/// Refuses settings of images, named by their `keys`, that are not those of the run. Without them images are decoded as those
+/// of the run.
+fn require_same_images(origin: &str, keys: &[String], run: &RunFile, file: &RunFile) -> Result<(), CliError> {
+    let table = |file: &RunFile| toml::Table::try_from(&file.image).map_err(|error| CliError::Bug(error.to_string()));
+    let (found, expected) = (table(file)?, table(run)?);
+    let shown = |value: Option<&toml::Value>| value.map_or_else(|| "no value".to_owned(), ToString::to_string);
+    match keys.iter().find(|key| found.get(key.as_str()) != expected.get(key.as_str())) {
+        Some(key) => {
+            let (found, expected) = (shown(found.get(key)), shown(expected.get(key)));
+            let message = format!("{origin} has {found}, the run \"{}\" was trained on {expected}", run.name);
+            let help = "images are decoded as those of the run; leave [image] out";
+            Err(CliError::setting(&format!("image.{key}"), message, Some(help)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Brings the times of `cohort` into the unit of the run, and returns what there is to say about it.

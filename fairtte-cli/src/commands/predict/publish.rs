@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, RenamedLevel};
-use fairtte_data::predictions::{Rising, read_incidence, read_predictions};
 use fairtte_data::table::{ColumnValues, write_csv};
-use fairtte_data::{Cohort, FittedAttributes, write_cohort};
+use fairtte_data::{Cohort, DataError, FittedAttributes, write_cohort};
 use fairtte_metrics::{Reading, SurvivalCurves};
+use ndarray::Array2;
 use serde::Serialize;
 
 use super::PREDICTIONS;
@@ -98,9 +98,38 @@ pub(super) struct Predicted<'a> {
     /// The class of every sample, if they have outcomes.
     pub(super) classes: Option<&'a Classes>,
     pub(super) grid: &'a [f64],
-    pub(super) reading: Reading,
-    pub(super) horizons: &'a [f64],
+    pub(super) risks: Risks,
     pub(super) notes: &'a [String],
+}
+
+/// The risk of every sample at some horizons: 1 - S, or the incidence of the cause.
+pub(super) struct Risks {
+    horizons: Vec<f64>,
+    reading: Reading,
+    /// One entry per horizon: the risks of the samples so far, in their order.
+    of_samples: Vec<Vec<f64>>,
+}
+
+impl Risks {
+    /// Of no sample yet; `reading` says what a curve is between its times.
+    pub(super) fn new(horizons: &[f64], reading: Reading) -> Self {
+        Self { horizons: horizons.to_vec(), reading, of_samples: vec![Vec::new(); horizons.len()] }
+    }
+
+    /// Adds the next samples, whose curves at the times of `grid` are `survival` `[n, n_times]`.
+    ///
+    /// # Errors
+    /// [`DataError`] if they are no curves.
+    pub(super) fn add(&mut self, grid: &[f64], survival: &Array2<f64>) -> Result<(), DataError> {
+        if self.horizons.is_empty() {
+            return Ok(());
+        }
+        let curves = SurvivalCurves::new(grid.to_vec(), survival.clone())?;
+        for (horizon, risks) in self.horizons.iter().zip(&mut self.of_samples) {
+            risks.extend(curves.all_at(*horizon, self.reading).into_iter().map(|survival| 1.0 - survival));
+        }
+        Ok(())
+    }
 }
 
 /// The content of `predict.json`.
@@ -183,7 +212,7 @@ impl Predicted<'_> {
             let summary = CohortSummary::new(self.cohort, self.exclusions, self.groups);
             write_json(&output.join("cohort.json"), &summary)?;
         }
-        if !self.horizons.is_empty() {
+        if !self.risks.horizons.is_empty() {
             self.write_risk(output)?;
         }
         let published = self.published();
@@ -191,23 +220,16 @@ impl Predicted<'_> {
         Ok(published)
     }
 
-    /// Predicted risk of every sample, 1 - S or the incidence of the cause at each horizon, for people who open a table.
+    /// Predicted risk of every sample, for people who open a table.
     fn write_risk(&self, output: &Path) -> Result<(), CliError> {
-        let path = output.join(PREDICTIONS);
-        let table = match self.cause {
-            Some(cause) => read_incidence(&path, cause)?,
-            None => read_predictions(&path, Rising::Refuse)?,
-        };
-        let curves = SurvivalCurves::new(table.grid, table.survival)?;
         let samples = &self.cohort.samples;
         let unit = if self.cohort.has_time_unit() { format!("_{}", self.cohort.time_unit) } else { String::new() };
         let mut columns = vec![
             ("sample_id".to_owned(), ColumnValues::text(samples.iter().map(|sample| &sample.sample_id))),
             ("subject_id".to_owned(), ColumnValues::text(samples.iter().map(|sample| &sample.subject_id))),
         ];
-        for horizon in self.horizons {
-            let risk = curves.all_at(*horizon, self.reading).into_iter().map(|survival| 1.0 - survival).collect();
-            columns.push((format!("risk_at_{horizon}{unit}"), ColumnValues::Number(risk)));
+        for (horizon, risks) in self.risks.horizons.iter().zip(&self.risks.of_samples) {
+            columns.push((format!("risk_at_{horizon}{unit}"), ColumnValues::Number(risks.clone())));
         }
         Ok(write_csv(&output.join(RISK), columns)?)
     }
@@ -238,7 +260,7 @@ impl Predicted<'_> {
             n_times: self.task.is_none().then_some(self.grid.len()),
             last_time: self.grid.last().copied().filter(|_| self.task.is_none()),
             task: self.task,
-            horizons: self.horizons.to_vec(),
+            horizons: self.risks.horizons,
             notes: self.notes.to_vec(),
         }
     }
@@ -268,7 +290,7 @@ impl Published {
         let _ = if self.n_labelled == 0 {
             let what = if self.task.is_some() { "probabilities" } else { "curves" };
             write!(text, "there are no outcomes: the {what} cannot be evaluated")
-        } else if self.prediction == Kind::OutOfFold || self.task.is_some() {
+        } else if self.prediction == Kind::OutOfFold || self.task.is_some() || self.incidence_of_cause.is_some() {
             write!(text, "evaluate: fairtte evaluate {output}")
         } else {
             write!(text, "evaluate: fairtte evaluate {output} --internal {}", run.display())

@@ -146,7 +146,7 @@ pub(super) fn prepare(plan: &Plan) -> Result<(), CliError> {
         say(format!("preparing {}", run.name));
         let (cohort, mut exclusions) = label(&run)?;
         if !matches!(run.data, DataConfig::Tabular(_)) {
-            decode(&run, &cohort, &mut exclusions, Care::Usual)?;
+            decode(&run, cohort, &mut exclusions, Care::Usual)?;
         }
     }
     Ok(())

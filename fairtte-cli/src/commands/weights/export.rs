@@ -14,7 +14,7 @@ use crate::CliError;
 use crate::args::WeightsExport;
 use crate::commands::predict::Member;
 use crate::commands::{print, print_json};
-use crate::run_folder::write_json;
+use crate::run_folder::{OpenRun, write_json};
 
 /// The device on which weights are read; nothing is computed.
 const DEVICE: &str = "flex";
@@ -22,9 +22,10 @@ const EXTENSION: &str = "safetensors";
 
 pub(super) fn run(arguments: &WeightsExport) -> Result<(), CliError> {
     let beside = description_path(&arguments.output)?;
+    // Before any weights are read.
+    OpenRun::read(&arguments.run)?.file.require_one_kind("the description of exported weights is")?;
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), Some(DEVICE))?;
     let export = member.network()?.export()?;
-    member.require_one_kind("the description of exported weights is")?;
     let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = file(&member, &export, &file_name(&beside))?;
     let weights = WeightsFile::of(file_name(&arguments.output), sha256(&bytes), &export.tensors);

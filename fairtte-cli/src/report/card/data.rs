@@ -115,9 +115,10 @@ fn about(external: &External) -> String {
     let part = if external.part == "all" { String::new() } else { format!("{} part, ", external.part) };
     let horizon = report.horizon.map_or_else(|| "no horizon".to_owned(), |time| format!("horizon {}", short(time)));
     format!(
-        "{part}{samples} of {subjects}, {}; evaluation times: {}; {horizon}; intervals: {}",
+        "{part}{samples} of {subjects}, {}; evaluation times: {}; {horizon}; intervals: {}{}",
         count(report.n_events, "event"),
         rows::window(report, ""),
-        rows::bootstrap(&report.settings)
+        rows::bootstrap(&report.settings),
+        external.shown_by.as_ref().map_or_else(String::new, |by| format!("; {by}"))
     )
 }

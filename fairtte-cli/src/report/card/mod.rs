@@ -74,7 +74,10 @@ pub(crate) struct External {
     /// The part that was evaluated; `all` without a split.
     pub(crate) part: String,
     pub(crate) report: EvaluationReport,
-    pub(crate) warnings: Vec<Warning>,
+    /// One sentence each.
+    pub(crate) warnings: Vec<String>,
+    /// How the files show that it is of this model; `None` where only the caller says so.
+    pub(crate) shown_by: Option<String>,
 }
 
 impl Card<'_> {
@@ -206,9 +209,7 @@ impl Card<'_> {
         text += "\n**Found by the program.**\n\n";
         let mut found: Vec<String> = self.warnings.iter().map(|warning| format!("Warning: {}", warning.text)).collect();
         for external in self.externals {
-            found.extend(
-                external.warnings.iter().map(|warning| format!("Warning of {}: {}", external.name, warning.text)),
-            );
+            found.extend(external.warnings.iter().map(|warning| format!("Warning of {}: {warning}", external.name)));
         }
         found.extend(small_sample(self.evaluation, "(Collins, Ogundimu & Altman 2016, doi:10.1002/sim.6787)"));
         let wanted = ["Small groups", "Not computed", "About gaps"];
@@ -224,12 +225,15 @@ impl Card<'_> {
                  other devices or in other years is not known from this card."
                     .to_owned(),
             );
-        } else {
-            found.push(
+        }
+        let said: Vec<&str> =
+            self.externals.iter().filter(|of| of.shown_by.is_none()).map(|of| of.name.as_str()).collect();
+        if !said.is_empty() {
+            found.push(format!(
                 "That the external evaluations are those of this model was said when the card was written; their files do \
-                 not show it."
-                    .to_owned(),
-            );
+                 not show it: {}.",
+                said.join(", ")
+            ));
         }
         text + &list(&found)
     }

@@ -209,8 +209,14 @@ fn external_evaluations_stand_beside_the_test_part_in_the_same_metrics() {
     (other.n, other.n_events, other.n_subjects) = (80, 1, 79);
     other.metrics.retain(|metric| metric.name != "auc_td");
     other.metrics[0].overall.value = Some(0.655);
-    let warnings = vec![Warning { name: "w".to_owned(), text: "all_equal".to_owned() }];
-    run.externals = vec![External { name: "B|2".to_owned(), part: "all".to_owned(), report: other, warnings }];
+    let external = |name: &str, shown_by: Option<&str>| External {
+        name: name.to_owned(),
+        part: "all".to_owned(),
+        report: other.clone(),
+        warnings: vec!["all_equal".to_owned()],
+        shown_by: shown_by.map(str::to_owned),
+    };
+    run.externals = vec![external("B|2", None), external("C", Some("curves of the weights of epoch 5"))];
     let card = run.markdown();
     assert!(
         card.contains("\n- **B\\|2**: 80 samples of 79 subjects, 1 event; evaluation times: 100 times from "),
@@ -222,6 +228,7 @@ fn external_evaluations_stand_beside_the_test_part_in_the_same_metrics() {
         test.contains("| **test part of this run** |") && test.contains("| &emsp;all | 120 | 61 | 0.720 "),
         "{test}"
     );
+    let external = external.split("| **C** |").next().unwrap();
     has(external, "| &emsp;all | 80 | 1 | 0.655 (0.670 to 0.780) | not evaluated | 0.220 (0.170 to 0.280) |");
     assert!(
         external.contains("| &emsp;sex: female | 60 | 31 | 0.740 (0.690 to 0.800) | not evaluated | "),
@@ -229,7 +236,12 @@ fn external_evaluations_stand_beside_the_test_part_in_the_same_metrics() {
     );
     assert!(external.contains("| &emsp;gap by sex<sup>"), "{external}");
     assert!(external.contains("gaps by chance: C<sup>td</sup> p = 0.555, IBS p = 0.555\n"), "{external}");
-    has(section(&card, "## Caveats and recommendations"), "- Warning of B\\|2: all\\_equal");
+    let caveats = section(&card, "## Caveats and recommendations");
+    has(caveats, "- Warning of B\\|2: all\\_equal");
+    // Only of the second do the files say whose curves it has.
+    has(caveats, "their files do not show it: B\\|2.\n");
+    let of_c = card.lines().find(|line| line.starts_with("- **C**")).unwrap();
+    assert!(of_c.ends_with("; curves of the weights of epoch 5"), "{of_c}");
 }
 
 #[test]

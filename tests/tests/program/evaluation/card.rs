@@ -128,9 +128,66 @@ fn an_evaluation_on_other_data_stands_beside_the_test_part() {
 
     fail(["card", &shown, "--external", &shown], 3, "is the run itself, expected an evaluation on other data");
     let nowhere = folder.path().join("nowhere").display().to_string();
-    fail(["card", &shown, "--external", &nowhere], 4, "there is no evaluation.json; `fairtte evaluate .. --output`");
+    fail(
+        ["card", &shown, "--external", &nowhere],
+        4,
+        "there is no evaluation.json and no external.json; `fairtte evaluate .. --output`",
+    );
     let empty = format!("={external}");
     fail(["card", &shown, "--external", &empty], 3, "has an empty name, expected DIR or NAME=DIR");
+}
+
+#[test]
+fn a_prediction_of_the_run_shows_whose_curves_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = demo(folder.path());
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (shown, other) = (run.display().to_string(), at("other.toml"));
+    std::fs::write(&other, "seed = 8\n[data.simulated]\nn-subjects = 90\nsize = [64, 64]\n").unwrap();
+    let [alone, beside, bare] = ["alone", "beside", "bare"].map(at);
+    for output in [&alone, &beside, &bare] {
+        succeed(["predict", &shown, "--data", &other, "--output", output]);
+    }
+    let sets = ["--set", "replicates=20"];
+    succeed([&["evaluate", &alone][..], &sets[..]].concat());
+    succeed([&["evaluate", &beside, "--internal", &shown][..], &sets[..]].concat());
+    assert!(!Path::new(&beside).join("evaluation.json").exists());
+    succeed(["card", &shown, "--external", &alone, "--external", &format!("Two hospitals={beside}")]);
+    let card = read(&run.join("model-card.md"));
+    let json = |path: &Path| serde_json::from_str::<serde_json::Value>(&read(path)).unwrap();
+    let record = json(&Path::new(&alone).join("predict.json"));
+    let by = format!(
+        "; curves of the weights of epoch 1 (BLAKE3 {})",
+        record["runs"][0]["weights-blake3"].as_str().unwrap()
+    );
+    for name in ["alone", "Two hospitals"] {
+        let line = card.lines().find(|line| line.starts_with(&format!("- **{name}**: 90 samples"))).unwrap();
+        assert!(line.ends_with(&by), "{line}");
+    }
+    assert!(
+        !card.contains("their files do not show it") && !card.contains("was validated on a part of the data"),
+        "{card}"
+    );
+    // The numbers of both files.
+    let value = |report: &serde_json::Value| {
+        let metrics = report["metrics"].as_array().unwrap();
+        let metric = metrics.iter().find(|metric| metric["name"] == "c_td_antolini_strict").unwrap();
+        metric["overall"]["value"].as_f64().unwrap()
+    };
+    let of_alone = value(&json(&Path::new(&alone).join("evaluation.json")));
+    let of_beside = value(&json(&Path::new(&beside).join("external.json"))["external"]);
+    for value in [of_alone, of_beside] {
+        has_row(&card, "all", &format!(" | 90 | {} | {value:.3} (", record["n-events"]));
+    }
+    // Without an evaluation, and with curves of another run.
+    let sentence = format!("there is no evaluation.json and no external.json; `fairtte evaluate {bare}` writes it");
+    fail(["card", &shown, "--external", &bare], 4, &sentence);
+    let changed = read(&Path::new(&alone).join("predict.json"));
+    let hash = record["runs"][0]["weights-blake3"].as_str().unwrap();
+    std::fs::write(Path::new(&alone).join("predict.json"), changed.replace(hash, &"0".repeat(64))).unwrap();
+    let sentence =
+        format!("its predict.json says that it was predicted by {shown} (epoch 1), expected weights of {shown}");
+    fail(["card", &shown, "--external", &alone], 4, &sentence);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::read_predictions;
+use fairtte_data::table::Table;
 use fairtte_tests::{SmallRun, fail, patients, succeed};
 use serde_json::Value;
 
@@ -61,7 +62,12 @@ impl Exported {
     }
 
     /// The `mlp` and the projection below `prefix`.
-    fn represent(&self, prefix: &str, mut x: Vec<f64>) -> Vec<f64> {
+    fn represent(&self, prefix: &str, x: Vec<f64>) -> Vec<f64> {
+        self.linear(&format!("{prefix}projection."), &self.mlp(prefix, x))
+    }
+
+    /// The `mlp` below `prefix`.
+    fn mlp(&self, prefix: &str, mut x: Vec<f64>) -> Vec<f64> {
         for layer in 0.. {
             let name = format!("{prefix}layers.{layer}.");
             if !self.tensors.contains_key(&format!("{name}dense.weight")) {
@@ -76,7 +82,7 @@ impl Exported {
                 x[k] = (x[k] - mean[k]) / (variance[k] + 1e-5).sqrt() * gamma[k] + beta[k];
             }
         }
-        self.linear(&format!("{prefix}projection."), &x)
+        x
     }
 
     /// Outputs of `network`, one per time of its baseline if the classifier reads times.
@@ -399,4 +405,71 @@ fn exported_weights_start_another_training_with_the_same_backbone() {
     assert_eq!(n, 20, "four layers of a convolution and four vectors of a norm");
     assert_ne!(frozen.tensors["projection.weight"], exported.tensors["projection.weight"]);
     assert_eq!(frozen.about["run"]["pretrained"]["sha256"], exported.about["weights"]["sha256"]);
+}
+
+/// Features by sample.
+fn features(path: &Path) -> BTreeMap<String, Vec<f64>> {
+    let table = Table::read(path).unwrap();
+    let names = table.names().into_iter().filter(|name| *name != "sample_id");
+    let columns: Vec<Vec<Result<f64, String>>> = names.map(|name| table.numbers(name).unwrap()).collect();
+    let row = |row: usize| columns.iter().map(|column| column[row].clone().unwrap()).collect();
+    let samples = table.text("sample_id").unwrap().into_iter().enumerate();
+    samples.map(|(at, sample)| (sample.unwrap(), row(at))).collect()
+}
+
+#[test]
+fn features_are_those_of_the_exported_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path(), &["model.representation=7"]);
+    succeed(run.arguments("train"));
+    let exported = Exported::of(&run.output(), &[]);
+    let prefix = text(&exported.about["networks"][0]["encoder"]).to_owned();
+    let inputs = inputs(&run.folder, &exported.about);
+    let expected: [(&str, &dyn Fn(&[f64]) -> Vec<f64>); 2] = [
+        ("backbone", &|x| exported.mlp(&prefix, x.to_vec())),
+        ("representation", &|x| exported.represent(&prefix, x.to_vec())),
+    ];
+    for (layer, expected) in expected {
+        succeed(["features", &run.output().display().to_string(), "--layer", layer]);
+        let found = features(&run.output().join(format!("features-{layer}.parquet")));
+        assert_eq!(found.len(), inputs.len(), "{layer}");
+        for (sample, (x, _)) in &inputs {
+            let expected = expected(x);
+            assert_eq!(found[sample].len(), expected.len(), "{layer}");
+            for (found, expected) in found[sample].iter().zip(expected) {
+                assert!(
+                    (found - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+                    "{layer} of {sample}: {found}, {expected}"
+                );
+            }
+        }
+    }
+}
+
+// The exported backbone is that of the run, so its features are too; the crop to the centre of both is part of the inputs.
+#[test]
+fn features_of_a_file_of_weights_are_those_of_the_run_that_exported_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path()).set("augmentation.crop=[24, 24]").set("augmentation.flip=\"horizontal\"");
+    succeed(run.arguments("train"));
+    let (of_run, weights) = (run.output().display().to_string(), folder.path().join("weights.safetensors"));
+    let (weights, config) = (weights.display().to_string(), run.output().join("run.toml").display().to_string());
+    succeed(["weights", "export", &of_run, "--output", &weights]);
+    succeed(["features", &of_run]);
+    let call = |name: &str, more: &[&str]| {
+        let output = folder.path().join(name);
+        let shown = output.display().to_string();
+        let arguments = ["features", "--pretrained", &weights, "--config", &config, "--output", &shown];
+        succeed(arguments.iter().chain(more));
+        features(&output)
+    };
+    let (expected, found) = (features(&run.output().join("features-backbone.parquet")), call("a.parquet", &[]));
+    assert_eq!((expected.len(), &expected), (120, &found));
+    let test = call("test.parquet", &["--part", "test"]);
+    assert_eq!(test.len(), 24);
+    assert!(test.iter().all(|(sample, values)| expected[sample] == *values));
+    let whole = call("whole.parquet", &["--set", "augmentation={}"]);
+    assert!(whole != expected, "without the crop the images are others");
+    // The file of another crop is written anew.
+    assert_eq!(call("a.parquet", &["--set", "augmentation={}"]), whole);
 }

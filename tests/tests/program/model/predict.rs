@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use fairtte_data::predictions::{PredictionTable, Rising};
 use fairtte_data::read_predictions;
 use fairtte_data::table::Table;
-use fairtte_tests::{SmallRun, fail, files, generic_table, patients, succeed};
+use fairtte_tests::{SmallRun, fail, fairtte, files, generic_table, patients, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
@@ -149,9 +151,24 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
     refuse(&large, &[], CONFIG, "has [48, 32], the run \"small\" was trained on [32, 32]");
     let colour = file("colour.toml", &simulated("[image]\nchannels = 3"));
     refuse(&colour, &[], CONFIG, "has 3, the run \"small\" was trained on 1");
+    let other = file("other.toml", &simulated(""));
+    for (set, sentence) in [
+        ("image.size=[48, 32]", "image.size: "),
+        ("image={ channels = 3 }", "image.channels: "),
+        ("image.exact=true", "image.exact: "),
+        (
+            "intensity=unit",
+            "--set intensity has no effect on samples to predict, expected a key of data, seed, outcome",
+        ),
+        ("cache=elsewhere", "--cache names the folder of decoded images"),
+        ("model.dropout=0.5", "--set model.dropout has no effect"),
+    ] {
+        refuse(&other, &["--set", set], CONFIG, sentence);
+    }
+    let same = ["--set", "image.size=[32, 32]", "--set", "image.channels=1", "--set", "seed=9", "--dry-run"];
+    succeed([&["predict", &trained, "--data", &other, "--output", &text(&output)][..], &same[..]].concat());
     let columns = file("columns.toml", "[data.tabular]\ntable = \"absent.csv\"");
     refuse(&columns, &[], CONFIG, "the run \"small\" reads images, [data.tabular] has columns of a table");
-    let other = file("other.toml", &simulated(""));
     refuse(&other, &["--epoch", "99"], CONFIG, "\"99\" is no epoch whose weights were kept, expected one of");
     refuse(&other, &["--horizon", "1000"], CONFIG, "1000 is no time of the curves");
     refuse(&other, &["--level", "sex.X=W"], CONFIG, "\"X\" is given the level \"W\", expected one of F, M");
@@ -178,6 +195,118 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
         DATA,
         "there is already a prediction here",
     );
+}
+
+#[test]
+fn runs_that_predict_or_read_something_else_are_no_ensemble_and_a_missing_column_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let trained = |run: SmallRun| {
+        let run = run.set("training.epochs=1");
+        succeed(run.arguments("train"));
+        run
+    };
+    let years = trained(patients(&at("years"), 80, |_, _| ()));
+    let days = trained(patients(&at("days"), 80, |_, _| ()).set("data.tabular.time-unit=days"));
+    let class = patients(&at("class"), 80, |_, _| ()).set("task.kind=binary").set("task.binary.horizon=3");
+    let class = trained(class.set("head=binary").set("training.monitor=bce"));
+    let films = trained(SmallRun::new(&at("films")));
+    let output = text(&at("out"));
+    let data = text(&years.folder.join("run.toml"));
+    let refuse = |runs: [&SmallRun; 2], sentence: &str| {
+        let [one, other] = runs.map(|run| text(&run.output()));
+        fail(["predict", &one, &other, "--data", &data, "--output", &output], CONFIG, sentence);
+        assert!(!Path::new(&output).exists(), "{sentence}");
+    };
+    let [in_years, in_days, of_class, of_films] = [&years, &days, &class, &films].map(|run| text(&run.output()));
+    refuse([&years, &days], &format!("RUN: {in_years} predicts in years, {in_days} in days, expected one unit"));
+    refuse([&years, &class], &format!("RUN: {in_years} and {of_class} have other [task]s, expected runs that predict"));
+    let sentence =
+        format!("RUN: {in_years} reads columns of a table, {of_films} images, expected runs that read the same");
+    refuse([&years, &films], &sentence);
+    // A column that the network reads.
+    let table = std::fs::read_to_string(years.folder.join("patients.csv")).unwrap();
+    let without = at("without.csv");
+    std::fs::write(&without, table.replace(",x1,", ",renamed,")).unwrap();
+    let call = ["predict", &in_years, "--table", &text(&without), "--output", &output];
+    let refused = fail(call, DATA, "x1");
+    assert!(refused.stderr.contains("without.csv"), "{}", refused.stderr);
+    assert!(!Path::new(&output).join("predict.json").exists());
+}
+
+#[test]
+fn an_ensemble_of_runs_with_other_sizes_and_scales_of_images_is_the_mean_of_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let trained = |name: &str, sets: &[&str]| {
+        let run = sets.iter().fold(SmallRun::new(&folder.path().join(name)), |run, set| run.set(set));
+        succeed(run.set("training.epochs=1").arguments("train"));
+        text(&folder.path().join(name).join("run"))
+    };
+    let (one, two) = (trained("one", &[]), trained("two", &["training-seed=5", "intensity=unit"]));
+    let small = trained("small", &["image.size=[16, 16]"]);
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, "seed = 3\n[data.simulated]\nn-subjects = 20\nsize = [32, 32]\n").unwrap();
+    let predict = |runs: &[&str], name: &str| {
+        let (output, cache) = (folder.path().join(name), folder.path().join(format!("cache-{name}")));
+        let [data, shown, cache] = [&other, &output, &cache].map(|path| text(path));
+        let more = ["--data", &data, "--output", &shown, "--cache", &cache];
+        let said = succeed([&["predict"][..], runs, &more[..]].concat()).stderr;
+        (read(&output).survival, said.matches("decoding 20 images").count())
+    };
+    let alone = [("a", &one), ("b", &two), ("c", &small)].map(|(name, run)| predict(&[run], name).0);
+    let (mean, n_decoded) = predict(&[&one, &two, &small], "all");
+    assert_eq!(n_decoded, 2);
+    for (k, mean) in mean.iter().enumerate() {
+        let expected = alone.iter().map(|curves| curves.iter().nth(k).unwrap()).sum::<f64>() / 3.0;
+        assert!((mean - expected).abs() < 1e-12, "{mean} and {expected}");
+    }
+}
+
+/// The files of a finished prediction with their bytes.
+fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    files(folder).into_iter().map(|name| (name.clone(), std::fs::read(folder.join(name)).unwrap())).collect()
+}
+
+#[test]
+fn a_prediction_that_is_killed_between_blocks_ends_with_the_bytes_of_an_unbroken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(&folder.path().join("trained"));
+    succeed(run.arguments("train"));
+    let (trained, other) = (text(&run.output()), folder.path().join("other.toml"));
+    std::fs::write(&other, "seed = 3\n[data.simulated]\nn-subjects = 3000\nsize = [16, 16]\n").unwrap();
+    let cache = text(&folder.path().join("cache"));
+    let horizon = read(&run.output()).grid[4].to_string();
+    let call = |output: &Path| {
+        let arguments =
+            ["predict", &trained, "--data", &text(&other), "--cache", &cache, "--horizon", &horizon, "--output"];
+        arguments.into_iter().map(str::to_owned).chain([text(output)]).collect::<Vec<_>>()
+    };
+    let whole = folder.path().join("whole");
+    succeed(call(&whole)); // decodes too
+    let expected = bytes(&whole);
+    let mut n_killed = 0;
+    for attempt in 0..20 {
+        let output = folder.path().join(format!("killed-{attempt}"));
+        let blocks = output.join(".predicting/run-000");
+        let mut child = fairtte().args(call(&output)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // From the first block to the last but one.
+        let wanted = blocks.join(format!("block-{:06}", attempt % 5));
+        while !wanted.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        child.kill().unwrap(); // SIGKILL; no effect on a call that has ended
+        if child.wait().unwrap().success() || output.join("predict.json").exists() {
+            continue;
+        }
+        assert!(wanted.exists(), "the call ended by itself");
+        n_killed += 1;
+        succeed(call(&output));
+        assert!(bytes(&output) == expected, "killed after block {}", attempt % 5);
+        if n_killed == 3 {
+            break;
+        }
+    }
+    assert!(n_killed > 0, "no call was killed before its end");
 }
 
 #[test]
@@ -299,7 +428,7 @@ fn an_ensemble_is_the_mean_of_survival_and_folds_are_pooled() {
 }
 
 #[test]
-fn features_are_those_of_the_network_and_their_sources_of_bias_are_in_the_report() {
+fn features_do_not_depend_on_the_part_and_their_sources_of_bias_are_in_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let run = SmallRun::new(&folder.path().join("trained")).set("model.representation=16");
     succeed(run.arguments("train"));

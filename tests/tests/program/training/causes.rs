@@ -356,7 +356,10 @@ fn other_samples_are_predicted_and_evaluated_for_the_cause() {
     train(&path, "cause-specific", &output);
     let other = folder.path().join("other");
     let run_words = words(&output);
-    succeed(["predict", &run_words, "--data", &path, "--horizon", "3", "--output", &words(&other)]);
+    let said = succeed(["predict", &run_words, "--data", &path, "--horizon", "3", "--output", &words(&other)]).stdout;
+    // The call that it names is one that is not refused.
+    let next = format!("evaluate: fairtte evaluate {}", words(&other));
+    assert!(said.lines().any(|line| line == next), "{said}");
     let (own, again) = (incidence(&output), incidence(&other));
     assert_eq!((again.samples.len(), &own.grid), (N, &again.grid));
     for (sample, curve) in own.samples.iter().zip(own.survival.rows()) {
@@ -675,6 +678,8 @@ fn what_is_about_one_kind_of_event_refuses_several_causes() {
     let deephit = words(&folder.path().join("deephit"));
     let sets = ["--set", "head=deephit", "--set", "training.epochs=1", "--output", &deephit];
     succeed([&["train", "--config", &words(&network)][..], &sets[..]].concat());
+    // Before any weights are read: without them the sentence is the same.
+    std::fs::remove_dir_all(Path::new(&deephit).join("model")).unwrap();
     let explain = ["explain", &deephit, "--horizon", "3", "--samples", "p0001"];
     fail(explain, CONFIG, "outcome: maps of a predicted risk are about one kind of event");
     let export = ["weights", "export", &deephit, "--output", &words(&folder.path().join("weights.safetensors"))];

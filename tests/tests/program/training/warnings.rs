@@ -45,6 +45,42 @@ fn a_strategy_that_did_nothing_says_so_at_the_end_and_in_every_evaluation_after_
     assert!(succeed(run.arguments("train")).stderr.contains(said));
 }
 
+// In the validation part x0 has the opposite sign, so that whatever is learnt makes its likelihood worse.
+#[test]
+fn a_run_that_uses_its_first_epoch_says_what_to_try() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |row: usize| ["train", "train", "train", "validation", "test"][row % 5];
+    let changed = |row: usize, cells: &mut [String; 9]| {
+        if part(row) == "validation" {
+            cells[5] = (-cells[5].parse::<f64>().unwrap()).to_string();
+        }
+    };
+    let parts = folder.path().join("parts.csv");
+    let lines: Vec<String> = (0..200).map(|row| format!("p{row:04},{}", part(row))).collect();
+    std::fs::write(&parts, format!("subject_id,part\n{}\n", lines.join("\n"))).unwrap();
+    let run = patients(folder.path(), 200, changed)
+        .set(&format!("split.file='{}'", parts.display()))
+        .set("training.epochs=4")
+        .set("optimiser.learning-rate=0.01");
+    let said = succeed(run.arguments("train")).stderr;
+    let steps = std::fs::read_to_string(run.output().join("steps.jsonl")).unwrap();
+    let losses: Vec<f64> = steps
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["train_loss"].as_f64().unwrap())
+        .collect();
+    assert_eq!(losses.len(), 4);
+    let sentence = "warning: erm: the first of 4 epochs is the best by nll, while the training loss went from ";
+    let (first, rest) = said.split_once(sentence).and_then(|(_, rest)| rest.split_once(" to ")).unwrap();
+    let (last, advice) = rest.split_once(": ").unwrap();
+    for (said, loss) in [(first, losses[0]), (last, losses[3])] {
+        assert!((said.parse::<f64>().unwrap() - loss).abs() < 1e-3, "{said} and {loss}");
+    }
+    assert!(advice.contains("try a lower optimiser.learning-rate"), "{advice}");
+    assert_eq!(names(&run.output().join("warnings.json"))[0], "first-epoch");
+    let page = std::fs::read_to_string(run.output().join("report.html")).unwrap();
+    assert!(page.contains("<p>erm: the first of 4 epochs is the best by nll"), "on the page");
+}
+
 #[test]
 fn a_run_that_did_something_warns_of_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,9 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
-use fairtte_tests::{SmallRun, c_td, fail, fairtte, files, report, succeed};
+use fairtte_tests::{SmallRun, c_td, fail, fairtte, files, patients, report, succeed};
 
 #[test]
 fn the_quick_demo_runs_from_nothing_and_shows_its_result_again() {
@@ -236,6 +237,40 @@ fn validation_in_training_gives_the_numbers_of_the_evaluation() {
                 assert_eq!(found[key].as_f64(), group.estimate.value, "{name} {key} of {}", group.level);
             }
         }
+    }
+}
+
+#[test]
+fn the_automatic_time_grid_is_said_in_the_log_in_the_record_and_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, power, kind) in [("even", 0.5, "equidistant"), ("skewed", 4.0, "quantile")] {
+        let changed = |_, cells: &mut [String; 9]| cells[1] = cells[1].parse::<f64>().unwrap().powf(power).to_string();
+        let run = patients(&folder.path().join(name), 200, changed).set("time.grid=auto").set("training.epochs=1");
+        let said = succeed(run.arguments("train")).stderr;
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+        let (table, split) = (read(&run.folder.join("patients.csv")), read(&run.output().join("split.csv")));
+        let rows = table.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        let rows = rows.filter(|row| split.contains(&format!("{},train", row[0])));
+        let train: Vec<(f64, bool)> = rows.map(|row| (row[1].parse().unwrap(), row[2] == "1")).collect();
+        // The share of the events in the fullest of nine equal intervals, each with its end.
+        let step = train.iter().map(|(time, _)| *time).fold(0.0, f64::max) / 9.0;
+        let events: Vec<f64> = train.iter().filter(|(_, event)| *event).map(|(time, _)| *time).collect();
+        let place = |time: f64| (1..9).position(|k| time <= f64::from(k) * step).unwrap_or(8);
+        let most = (0..9).map(|k| events.iter().filter(|time| place(**time) == k).count()).max().unwrap();
+        let share = most as f64 / events.len() as f64;
+        let record: serde_json::Value = serde_json::from_str(&read(&run.output().join("time-grid.json"))).unwrap();
+        assert_eq!((&record["asked"], &record["kind"]), (&"auto".into(), &kind.into()), "{name}");
+        let of_record = record["largest-share"].as_f64().unwrap();
+        assert!((of_record - share).abs() < 1e-12, "{name}: {of_record}, counted {share}");
+        assert_eq!(kind == "quantile", share > 4.0 / 9.0, "{name}: {share}");
+        let sentence = format!(
+            "{kind}, {} cut points (chosen: of equal intervals the fullest has {:.0} % of the training events, limit 44 %)",
+            record["n"],
+            100.0 * share
+        );
+        assert_eq!(record["sentence"], sentence.as_str());
+        assert!(said.lines().any(|line| line.ends_with(&format!("time grid: {sentence}"))), "{said}");
+        assert!(read(&run.output().join("report.html")).contains(&sentence), "{name}");
     }
 }
 
