@@ -1,14 +1,35 @@
 //! The only place that names burn's back ends.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
 use crate::CliError;
 
-/// The device that was opened last, unless it computes in this process without a driver.
+/// The device that was opened last.
 static IN_USE: Mutex<Option<String>> = Mutex::new(None);
+
+/// What the drivers write, in lower case, where the memory of a device does not suffice: CUDA, Vulkan, wgpu 30, `CubeCL`
+/// 0.11 and `LibTorch` 2.9, of a GPU and of the host.
+const NO_MEMORY: [&str; 11] = [
+    "out of memory",
+    "out_of_memory",
+    "out_of_device_memory",
+    "out_of_host_memory",
+    "out of device memory",
+    "can't allocate buffer of size",
+    "every page size the memory tracks still holds live allocations",
+    "couldn't map storage for a deferred allocation",
+    "is greater than the maximum buffer size",
+    "exceeds `max_*_buffer_binding_size` limit",
+    "defaultcpuallocator: ",
+];
+
+/// What they write where the device is gone, or its context is of no use after an error.
+const LOST: [&str; 6] =
+    ["device is lost", "device lost", "device was lost", "device is poisoned", "cuda error: ", "cudnn error: "];
 
 /// Names and conditions of all devices, for `fairtte list devices`.
 pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
@@ -22,34 +43,35 @@ pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
 /// Opens a device by the name that `--device` and run files use.
 ///
 /// # Errors
-/// [`CliError::Device`] if the name is unknown or its back end was not compiled in, and an error of the settings if an
-/// environment variable of the kernels has an invalid value.
+/// [`CliError::Device`] if the name is unknown, its back end was not compiled in, or it cannot compute a number; an error of the
+/// settings if an environment variable of the kernels has an invalid value.
 #[cfg_attr(
     any(feature = "ndarray", feature = "tch"),
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
 )]
 pub(crate) fn open(name: &str) -> Result<Device, CliError> {
     fairtte_models::check_environment()?;
-    *IN_USE.lock().unwrap_or_else(PoisonError::into_inner) = (name != "flex").then(|| name.to_owned());
+    *IN_USE.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
     let (back_end, index) = match name.split_once(':') {
         Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
         None => (name, 0),
     };
-    match (back_end, index) {
+    let device = match (back_end, index) {
         #[cfg(feature = "flex")]
-        ("flex", 0) => Ok(Device::flex()),
+        ("flex", 0) => Device::flex(),
         #[cfg(feature = "ndarray")]
-        ("ndarray", 0) => Ok(Device::ndarray()),
+        ("ndarray", 0) => Device::ndarray(),
         #[cfg(feature = "tch")]
-        ("tch", 0) => Ok(Device::libtorch()),
+        ("tch", 0) => Device::libtorch(),
         #[cfg(feature = "tch")]
-        ("tch-cuda", index) => Ok(Device::libtorch_cuda(index)),
+        ("tch-cuda", index) => Device::libtorch_cuda(index),
         #[cfg(feature = "cuda")]
-        ("cuda", index) => Ok(Device::cuda(index)),
+        ("cuda", index) => Device::cuda(index),
         #[cfg(feature = "wgpu")]
-        ("wgpu", 0) => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
-        _ => Err(absent(name, back_end)),
-    }
+        ("wgpu", 0) => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+        _ => return Err(absent(name, back_end)),
+    };
+    tried(name, device)
 }
 
 /// Gives a back end with threads of its own as many threads as the pool, which has the number set by `threads`.
@@ -61,27 +83,55 @@ pub(crate) fn use_threads(name: &str) {
     }
 }
 
-/// The error that a panic stands for, if a device with a driver was in use: burn has no errors for a device that runs out of
-/// memory or is lost, but panics. `None` if everything was computed by `flex`, whose panics are bugs.
+/// The error that a panic stands for if it says that a device has no memory left or is lost: burn has no errors for these, but
+/// panics. `None` of every other panic, which is a bug on any device.
 pub(crate) fn failure(panic: &(dyn Any + Send)) -> Option<CliError> {
     let device = IN_USE.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-    Some(CliError::DeviceFailed { device, problem: problem(message(panic)) })
+    problem(message(panic)).map(|problem| CliError::DeviceFailed { device, problem })
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.and_then(|text| text.lines().find(|line| !line.trim().is_empty())).unwrap_or("no message").trim()
+    text.unwrap_or("no message")
 }
 
-/// What the message of a panic says, with advice if it is about memory.
-fn problem(message: &str) -> String {
-    let lower = message.to_lowercase();
-    let signs = ["out of memory", "outofmemory", "out_of_memory", "not enough memory", "buffer size", "allocat"];
-    if signs.iter().any(|sign| lower.contains(sign)) {
-        let advice = "a smaller training.batch-size with training.accumulate for the rest of it needs less memory";
-        format!("{message}; {advice}")
-    } else {
-        message.to_owned()
+/// What the message of a panic says of the device, with advice if it is about memory; `None` if it is about something else. The
+/// cause is often not in the first line, and lines within a `Debug` text are escaped.
+fn problem(message: &str) -> Option<String> {
+    let lines = || message.split('\n').flat_map(|line| line.split("\\n")).map(str::trim);
+    let with = |signs: &[&str]| {
+        lines().find(|line| {
+            let line = line.to_lowercase();
+            // An index out of range in a kernel of LibTorch is a bug.
+            signs.iter().any(|sign| line.contains(sign)) && !line.contains("device-side assert")
+        })
+    };
+    let (found, advice) = match with(&NO_MEMORY) {
+        Some(line) => {
+            (line, "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory")
+        }
+        None => (with(&LOST)?, ""),
+    };
+    let cause = found.rsplit("`Err` value: ").next().unwrap_or(found).trim_end_matches('.');
+    Some(format!("{cause}{advice}"))
+}
+
+/// Computes one number on a device, so that one that does not work is told before the data are read.
+///
+/// # Errors
+/// [`CliError::Device`] with the first line of what the back end says.
+fn tried(name: &str, device: Device) -> Result<Device, CliError> {
+    let compute = || Tensor::<1>::ones([1], &device).into_data().iter::<f32>().sum::<f32>();
+    match catch_unwind(AssertUnwindSafe(compute)) {
+        Ok(1.0) => Ok(device),
+        Ok(other) => {
+            Err(CliError::Device { device: name.to_owned(), problem: format!("computes 1 as {other}, expected 1") })
+        }
+        Err(panic) => {
+            let message = message(&*panic);
+            let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(message);
+            Err(CliError::Device { device: name.to_owned(), problem: format!("cannot be used: {line}") })
+        }
     }
 }
 
@@ -109,23 +159,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_that_has_no_memory_left_is_told_from_other_failures() {
-        let of = |text: &str| problem(message(&text.to_owned()));
-        let advice = "a smaller training.batch-size";
-        assert!(of("CUDA_ERROR_OUT_OF_MEMORY\n at line 3").starts_with("CUDA_ERROR_OUT_OF_MEMORY; a smaller"));
-        assert!(of("\nRequested buffer size 6442450944 exceeds the maximum").contains(advice));
-        assert_eq!(of("device lost\nbacktrace"), "device lost");
-        assert_eq!(message(&7_usize), "no message");
+    fn a_device_without_memory_is_told_from_a_lost_one_and_from_a_bug() {
+        let advice = "; a smaller training.batch-size";
+        // As cubecl-runtime 0.11.3, wgpu 30.0.1 and LibTorch 2.9.0 write them.
+        let memory = [
+            (
+                "An error happened during execution\nCaused by:\n  out of device memory allocating 64 bytes\n",
+                "out of device",
+            ),
+            (
+                "An IO error happened\nCaused by:\n  can't allocate buffer of size: 6442450944\n",
+                "can't allocate buffer",
+            ),
+            ("wgpu error: Out of Memory", "wgpu error: Out of Memory;"),
+            (
+                "called `Result::unwrap()` on an `Err` value: Torch(\"CUDA out of memory. Tried to allocate 20 MiB\\nat c10\")",
+                "Torch(\"CUDA out of memory",
+            ),
+            (
+                "Torch(\"[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory\")",
+                "Torch(",
+            ),
+            (
+                "wgpu error: Validation Error\n\nCaused by:\n  Buffer size 9 is greater than the maximum buffer size (8)\n",
+                "Buffer size 9",
+            ),
+        ];
+        for (message, start) in memory {
+            let found = problem(message).unwrap();
+            assert!(found.starts_with(start) && found.contains(advice) && !found.contains("\\n"), "{found}");
+        }
+        let lost = [
+            "Parent device is lost",
+            "x\n  The device is poisoned: Unknown: reset",
+            "CUDA error: unspecified launch failure",
+        ];
+        for message in lost {
+            let found = problem(message).unwrap();
+            assert!(!found.contains(advice) && message.contains(&found), "{found}");
+        }
+        for message in [
+            "index out of bounds: the len is 3 but the index is 3",
+            "allocated 3 buffers of size 4 and used 5",
+            "wgpu error: Validation Error\n\nCaused by:\n  binding 2 is missing",
+            "CUDA error: device-side assert triggered",
+            "no message",
+        ] {
+            assert_eq!(problem(message), None, "{message}");
+        }
     }
 
     #[test]
-    fn a_panic_of_the_portable_back_end_is_a_bug() {
+    fn a_panic_is_a_bug_unless_it_says_that_the_device_failed() {
         open("flex").unwrap();
         assert!(failure(&"index out of bounds").is_none());
-        *IN_USE.lock().unwrap() = Some("wgpu".to_owned());
-        let error = failure(&"device lost").unwrap();
+        assert!(failure(&7_usize).is_none());
+        let error = failure(&"device lost".to_owned()).unwrap();
         assert_eq!(error.exit(), crate::Exit::Training);
         let text = error.to_string();
-        assert!(text.contains("wgpu") && text.contains("device lost") && text.contains("resumes"), "{text}");
+        assert!(text.contains("\"flex\" failed: device lost.") && text.contains("resumes"), "{text}");
     }
 }

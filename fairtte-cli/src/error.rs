@@ -88,7 +88,7 @@ pub enum CliError {
         problem: String,
     },
     /// A device stopped in the middle of a computation.
-    #[error("device \"{device}\" failed: {problem}. Checkpoints stay; the same command resumes from the last one")]
+    #[error("device \"{device}\" failed: {problem}. A training resumes from its last checkpoint by the same command")]
     DeviceFailed {
         /// The device.
         device: String,

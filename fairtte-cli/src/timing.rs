@@ -47,7 +47,7 @@ impl Timed {
         Self { plain: plain.clone(), trained, inference: None, parameters, precision: Precision::F32 }
     }
 
-    /// The same network with activations in `precision`.
+    /// The same network, trained with activations in `precision`; it predicts in single precision, as a trained network does.
     ///
     /// # Errors
     /// If the device does not compute in it.
@@ -93,7 +93,7 @@ impl Timed {
     }
 
     /// Seconds of the forward pass of the copy for inference on a batch of this shape, until the features are in host memory.
-    /// The first call after a step makes the copy, before the clock starts.
+    /// The first call after a step makes the copy; it and the batch are on the device before the clock starts.
     ///
     /// # Errors
     /// As of [`step`](Self::step).
@@ -101,16 +101,18 @@ impl Timed {
         let Some((trained, _)) = &self.trained else {
             return Err(self.failed("has lost the network in a step that failed"));
         };
-        let net = self.inference.get_or_insert_with(|| trained.valid());
-        let pixels = pixels(shape, &self.plain)?.in_precision(self.precision);
+        let net = self.inference.take().unwrap_or_else(|| trained.valid());
+        let pixels = pixels(shape, &self.plain)?;
+        self.wait()?;
         let clock = Instant::now();
         let features = net.forward(pixels, &mut Noise::Off)?.into_data();
         let seconds = clock.elapsed().as_secs_f64();
+        self.inference = Some(net);
         let finite = features.iter::<f32>().all(f32::is_finite);
         if finite { Ok(seconds) } else { Err(self.failed("gives features that are not finite")) }
     }
 
-    /// Bytes that the device holds, where it says them.
+    /// Bytes that the pools of the device have reserved, in use or kept for reuse, where it says them.
     pub fn device_memory(&self) -> Option<u64> {
         self.plain.memory_pool_usage().map(|usage| usage.bytes_reserved)
     }

@@ -1,12 +1,14 @@
 """Training and inference of the networks in PyTorch on a GPU, beside what `fairtte bench` measured there.
 
-    python gpu.py OURS.json .. [--device cuda] [--seconds S] [--modes eager channels-last bf16 compile] [--output FILE]
+    python gpu.py OURS.json .. [--device cuda] [--seconds S] [--modes eager channels-last bf16 compile] [--output FILE] [--profile]
 
 Every OURS.json is the `--output` of `fairtte bench` on a device of this machine; its networks and shapes are measured here with the
 same rules: first step apart, then steps for S seconds, medians. A mode adds to those before it: channels-last is the layout of
 the tensors, bf16 automatic mixed precision, compile `torch.compile`. Steps are forward pass, gradients and AdamW on the backbone
-with the mean square of the features as loss; inference is evaluation mode without gradients. Memory is what PyTorch's allocator
-held at most. A mode that fails is a line with its reason. Needs torch, torchvision and timm.
+with the mean square of the features as loss; inference is evaluation mode without gradients, of FairTTE always in f32. Memory is
+what PyTorch's allocator had reserved of the device at most, as that of FairTTE is what its pools had reserved. A mode that fails is a
+line with its reason. `--profile` adds the ten operations of the last mode on which a training step spends most. Needs torch,
+torchvision and timm.
 """
 
 import argparse
@@ -67,6 +69,20 @@ class Steps:
         return {"first-seconds": first, "samples-per-second": self.x.shape[0] / statistics.median(found)}
 
 
+def profile(name, shape, mode, device):
+    """The operations of one training step, after one that is not counted, by their own time."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as record
+
+    steps = Steps(name, shape, mode, device)
+    steps.timed(steps.train)
+    kinds = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (device == "cuda")
+    with record(activities=kinds) as found:
+        steps.timed(steps.train)
+    print(f"\n{name}, PyTorch {mode}, a training step")
+    print(found.key_averages().table(sort_by=f"self_{device}_time_total", row_limit=10, max_name_column_width=60))
+
+
 def measure(name, shape, mode, device, seconds):
     import torch
 
@@ -76,7 +92,7 @@ def measure(name, shape, mode, device, seconds):
     steps = Steps(name, shape, mode, device)
     found = {"training": steps.rate(steps.train, seconds), "inference": steps.rate(steps.infer, seconds)}
     if device == "cuda":
-        found["peak-memory"] = torch.cuda.max_memory_allocated()
+        found["peak-memory"] = torch.cuda.max_memory_reserved()
     return found
 
 
@@ -87,6 +103,7 @@ def main():
     options.add_argument("--seconds", type=float, default=10.0)
     options.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     options.add_argument("--output")
+    options.add_argument("--profile", action="store_true")
     arguments = options.parse_args()
     reports = [json.load(open(path)) for path in arguments.ours]
     import torch
@@ -118,7 +135,14 @@ def main():
             print(f"| {name} | {batch} | {by} | {rates['training']:.1f} | {rates['inference']:.1f} "
                   f"| {ratios['training']} | {ratios['inference']} | {memory} |", flush=True)
             found.append({"network": name, "shape": shape, "by": by, **row})
-    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of the device where it says it, else of its process on the host.")
+    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of the device where it says it, else"
+          " of its process on the host.")
+    if arguments.profile:
+        for name, shape in dict.fromkeys((row["network"], tuple(row["shape"])) for row in found):
+            try:
+                profile(name, shape, arguments.modes[-1], arguments.device)
+            except Exception as error:  # as above
+                print(f"{name}: no profile: {type(error).__name__}: {str(error).splitlines()[0][:80]}")
     if arguments.output:
         with open(arguments.output, "w") as file:
             json.dump({"torch": torch.__version__, "device": where, "rows": found}, file, indent=1)

@@ -11,9 +11,10 @@ pub struct Bench {
     /// Device to measure (`fairtte list devices`)
     #[arg(long, env = "FAIRTTE_DEVICE", default_value = "flex")]
     pub device: String,
-    /// Threads; 0 = one per core
-    #[arg(long, default_value_t = 0)]
-    pub threads: usize,
+    /// Threads; 0 = one per core. Several numbers, for example 1,2,4, are measured one after the other, with the efficiency
+    /// relative to the fewest
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0")]
+    pub threads: Vec<usize>,
     /// Networks to measure (`fairtte list backbones`), each in a process of its own
     #[arg(
         long,
@@ -29,7 +30,7 @@ pub struct Bench {
     /// Samples of a batch; 16 pictures, 2 volumes or 256 rows of a table if not given
     #[arg(long, value_name = "N")]
     pub batch: Option<usize>,
-    /// Precision of the activations: f32, bf16 or f16
+    /// Precision of the activations in training: f32, bf16 or f16; prediction is always in f32
     #[arg(long, value_name = "NAME", default_value = "f32")]
     pub precision: String,
     /// Seconds of training steps, and of inference, that are measured of each network after the first; at least three of each
@@ -56,6 +57,7 @@ const EXAMPLES: &str = "\
 fairtte bench
 fairtte bench --device cuda:0 --backbone efficientnet-b0 --batch 64 --samples 377110 --epochs 20
 fairtte bench --backbone resnet18-3d --shape 1x48x64x64 --batch 2 --json
+fairtte bench --backbone efficientnet-b0 --threads 1,2,4,8,16 --no-layers
 
 Steps are forward pass, gradients and AdamW on the backbone alone; reading images, validation and the evaluation come on top.
-Memory is that of the device where it says it, otherwise that of the process on the host.";
+Memory is what the device has reserved where it says it, otherwise the peak of the process on the host.";

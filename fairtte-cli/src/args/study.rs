@@ -91,6 +91,11 @@ pub struct StudyPlan {
     #[arg(long)]
     pub estimate: bool,
 
+    /// Estimate the hours from the rates that `fairtte bench --output FILE` measured, on this machine or another; reads the tables
+    /// of the study and decodes no image
+    #[arg(long, value_name = "FILE", conflicts_with = "estimate")]
+    pub bench: Option<PathBuf>,
+
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,

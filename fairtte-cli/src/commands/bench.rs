@@ -3,26 +3,28 @@
 mod network;
 mod words;
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fairtte_models::BackboneKind;
 use fairtte_models::kernels::{Blocks, InstructionSet, survey};
+use fairtte_models::{BackboneKind, Precision};
 use serde::{Deserialize, Serialize};
 
-use self::network::{Measured, Request};
+use self::network::{Measured, Request, compare_threads};
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::Bench;
 use crate::device;
 use crate::progress::say;
-use crate::run_folder::write_json;
+use crate::run_folder::{read_json, write_json};
 
 /// What the command measured.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Report {
+pub(super) struct Report {
     device: String,
-    /// Threads of the pool on the host.
+    /// Threads of the pool on the host; the most, if several numbers were measured.
     threads: usize,
     /// Name of the processor of the host; absent where the system does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,14 +85,50 @@ struct Layer {
     share_of_peak: Option<f64>,
 }
 
+impl Report {
+    /// The report that `fairtte bench --output` wrote.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] naming the file if it cannot be read or is none.
+    pub(super) fn read(path: &Path) -> Result<Self, CliError> {
+        read_json(path)
+    }
+
+    /// The device in words: `flex, Intel(R) Xeon(R) Processor`.
+    pub(super) fn device_words(&self) -> String {
+        let processor = self.processor.iter().filter(|_| self.device == "flex");
+        std::iter::once(&self.device).chain(processor).cloned().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Samples per second in training and in inference of a network on samples of this shape; any shape of columns. On the number
+    /// of threads that trains fastest. `None` if it was not measured.
+    pub(super) fn rates(&self, kind: BackboneKind, sample: &[usize], precision: Precision) -> Option<(f64, f64)> {
+        let is_it = |network: &&Measured| {
+            let is_shape = kind.n_axes() == 0 || network.shape.get(1..) == Some(sample);
+            network.backbone == kind.name() && network.precision == precision && is_shape
+        };
+        let rates = |network: &Measured| (network.training.samples_per_second, network.inference.samples_per_second);
+        self.networks.iter().filter(is_it).map(rates).max_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}
+
 pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
     let requests = requests(arguments)?;
-    use_threads(arguments.threads)?;
+    let threads: BTreeSet<usize> = arguments.threads.iter().copied().collect();
+    // 0 are all.
+    let most = if threads.contains(&0) { 0 } else { threads.last().copied().unwrap_or_default() };
+    use_threads(most)?;
     let opened = device::open(&arguments.device)?;
     device::use_threads(&arguments.device);
-    let networks = match &requests[..] {
-        [alone] => vec![rayon::scope(|_| alone.measure(&opened))?],
-        several => several.iter().map(|request| in_child(request, arguments)).collect::<Result<_, _>>()?,
+    let networks = match (&requests[..], threads.len()) {
+        ([alone], 1) => vec![rayon::scope(|_| alone.measure(&opened))?],
+        (several, _) => {
+            let pairs = several.iter().flat_map(|request| threads.iter().map(move |threads| (request, *threads)));
+            let measured = pairs.map(|(request, threads)| in_child(request, threads, arguments));
+            let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
+            compare_threads(&mut measured);
+            measured
+        }
     };
     let on_flex = arguments.device == "flex";
     let report = Report {
@@ -144,14 +182,15 @@ fn requests(arguments: &Bench) -> Result<Vec<Request>, CliError> {
 }
 
 /// Measures a network in a process of its own, so that its memory is not that of the networks before it.
-fn in_child(request: &Request, arguments: &Bench) -> Result<Measured, CliError> {
+fn in_child(request: &Request, threads: usize, arguments: &Bench) -> Result<Measured, CliError> {
     let name = request.kind().name();
-    say(format!("{name}, {}", request.batch_words()));
+    let on = if arguments.threads.len() > 1 { format!(", {threads} threads") } else { String::new() };
+    say(format!("{name}, {}{on}", request.batch_words()));
     let failed = |problem: String| CliError::Device { device: arguments.device.clone(), problem };
     let program = std::env::current_exe().map_err(|error| failed(format!("cannot start a process: {error}")))?;
     let mut command = Command::new(program);
     command.args(["bench", "--json", "--no-layers", "--device", &arguments.device, "--backbone", name]);
-    command.args(["--threads", &arguments.threads.to_string(), "--seconds", &arguments.seconds.to_string()]);
+    command.args(["--threads", &threads.to_string(), "--seconds", &arguments.seconds.to_string()]);
     command.args(["--precision", &arguments.precision]);
     command.args(["--shape", &request.shape_words(), "--batch", &request.batch().to_string()]);
     if let Some(samples) = arguments.samples {

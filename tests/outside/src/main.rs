@@ -7,6 +7,7 @@
 //! ```
 
 mod cloglog;
+mod lost_device;
 mod mae_uncensored;
 mod worst_group;
 
@@ -14,10 +15,11 @@ use std::process::ExitCode;
 
 use cloglog::CloglogConfig;
 use fairtte_cli::Extensions;
+use lost_device::LostDeviceConfig;
 use mae_uncensored::MaeUncensored;
 use worst_group::WorstGroupConfig;
 
 fn main() -> ExitCode {
-    let extensions = Extensions::default().strategy::<WorstGroupConfig>().head::<CloglogConfig>();
-    fairtte_cli::main_with(extensions.metric(&MaeUncensored))
+    let extensions = Extensions::default().strategy::<WorstGroupConfig>().strategy::<LostDeviceConfig>();
+    fairtte_cli::main_with(extensions.head::<CloglogConfig>().metric(&MaeUncensored))
 }

@@ -25,8 +25,13 @@ weight = 2.0
 
 /// Exit code, standard output and standard error.
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_fairtte-outside")).args(arguments).current_dir(folder).output().unwrap();
+    run_with(folder, arguments, &[])
+}
+
+/// As [`run`], with variables of the environment.
+fn run_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairtte-outside"));
+    let output = command.args(arguments).envs(variables.iter().copied()).current_dir(folder).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
@@ -149,4 +154,46 @@ fn a_metric_from_outside_is_listed_and_scored_by_group() {
     assert_eq!(metric["attributes"][0]["worst"]["value"], 3.0);
     let (code, _, errors) = run(folder.path(), &[&call[..], &["--metrics", "mae"]].concat());
     assert!(code != 0 && errors.contains("metric \"mae\" does not exist, expected one of: c-td"), "{errors}");
+}
+
+#[test]
+fn a_device_that_fails_in_a_step_leaves_a_state_from_which_the_same_bytes_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = RUN_FILE.replace("[strategy.worst-group]\nweight = 2.0\n", "[strategy.lost-device]\n");
+    // Two epochs of six batches; the state is saved after every step.
+    let training = "[training]\nbatch-size = 12\ncheckpoint-minutes = 0.00001\nepochs = 2\n";
+    std::fs::write(folder.path().join("run.toml"), text.replace("[training]\nepochs = 1\n", training)).unwrap();
+    let train = |output: &str, step: &str, message: &str| {
+        let output = format!("output={output}");
+        let arguments = ["train", "--config", "run.toml", "--set", &output, "--set", "cache=cache"];
+        run_with(folder.path(), &arguments, &[("FAILS_IN_STEP", step), ("FAILS_WITH", message)])
+    };
+    let predictions = |output: &str| std::fs::read(folder.path().join(output).join("predictions.parquet")).unwrap();
+    let (code, _, errors) = train("whole", "never", "");
+    assert_eq!(code, 0, "{errors}");
+
+    // In its second step of the second epoch, in words of CubeCL for a GPU without memory: the cause is in the third line.
+    let no_memory = "An IO error happened\nCaused by:\n  out of device memory allocating 1073741824 bytes\n";
+    let (code, _, errors) = train("failed", "8", no_memory);
+    assert_eq!(code, 5, "{errors}");
+    let shown = errors.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "device \"flex\" failed: out of device memory allocating 1073741824 bytes",
+        "a smaller training.batch-size with training.accumulate",
+        "A training resumes from its last checkpoint by the same command",
+    ] {
+        assert!(shown.contains(part), "{part}\n{errors}");
+    }
+    assert!(!folder.path().join("failed/predictions.parquet").exists());
+    // The device is lost once more, in the next step but one of the same command.
+    let (code, _, errors) = train("failed", "2", "Parent device is lost");
+    assert!(code == 5 && errors.contains("device is lost") && !errors.contains("batch-size"), "{code}: {errors}");
+    assert!(errors.contains("resuming after batch 1 of the unfinished epoch"), "{errors}");
+    let (code, _, errors) = train("failed", "never", "");
+    assert!(code == 0 && errors.contains("resuming after batch 2 of the unfinished epoch"), "{code}: {errors}");
+    assert!(predictions("failed") == predictions("whole"), "a run whose device failed twice has other predictions");
+
+    // The same place, and a message that says nothing of a device: a bug.
+    let (code, _, errors) = train("bug", "8", "allocated 3 buffers, index out of bounds");
+    assert!(code == 1 && errors.contains("index out of bounds") && !errors.contains("resumes"), "{code}: {errors}");
 }

@@ -34,14 +34,17 @@ pub(super) struct Measured {
     /// Batch, channels and size.
     pub shape: Vec<usize>,
     pub parameters: usize,
-    /// Of the activations.
+    /// Of the activations in training; inference is in `f32`.
     pub precision: Precision,
+    /// Threads of the pool on the host.
+    pub threads: usize,
     pub training: Rate,
     pub inference: Rate,
     /// Largest resident memory of the process on the host, in bytes; absent where the system does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
-    /// Memory that the device holds after training and inference, in bytes; absent where it does not say it.
+    /// The most memory that the device's pools had reserved after a batch, in bytes; absent where it does not say it. They keep
+    /// pages for reuse, so this is at least what a batch needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_memory: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,47 @@ pub(super) struct Rate {
     /// Number of these batches.
     pub batches: usize,
     pub samples_per_second: f64,
+    /// Speed relative to that of the fewest threads that were measured, divided by how many times as many threads there are;
+    /// absent if only one number of threads was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<f64>,
+}
+
+impl Rate {
+    /// Sets the efficiency on `threads` threads from the rate on the fewest.
+    fn compare(&mut self, threads: usize, (fewest, rate): (usize, f64)) {
+        self.efficiency = Some(self.samples_per_second / rate * fewest as f64 / threads as f64);
+    }
+}
+
+impl Measured {
+    /// What identifies a measurement but for its threads.
+    fn case(&self) -> (&str, &[usize]) {
+        (&self.backbone, &self.shape)
+    }
+}
+
+/// Sets the efficiencies of networks that were measured on several numbers of threads, each relative to the fewest.
+pub(super) fn compare_threads(networks: &mut [Measured]) {
+    let fewest: Vec<Option<(usize, f64, f64)>> = networks
+        .iter()
+        .map(|network| {
+            let same = networks.iter().filter(|other| other.case() == network.case());
+            let (n, first) = same.fold((0, None), |(n, first): (usize, Option<&Measured>), other| {
+                (n + 1, Some(first.filter(|first| first.threads <= other.threads).unwrap_or(other)))
+            });
+            let rates = |first: &Measured| {
+                (first.threads, first.training.samples_per_second, first.inference.samples_per_second)
+            };
+            first.filter(|_| n > 1).map(rates)
+        })
+        .collect();
+    for (network, fewest) in networks.iter_mut().zip(fewest) {
+        if let Some((threads, training, inference)) = fewest {
+            network.training.compare(network.threads, (threads, training));
+            network.inference.compare(network.threads, (threads, inference));
+        }
+    }
 }
 
 /// How long a data set takes at these rates.
@@ -130,7 +174,12 @@ impl Request {
     pub(super) fn measure(&self, device: &Device) -> Result<Measured, CliError> {
         let mut network = Timed::new(self.kind, self.sample[0], device).in_precision(self.precision)?;
         let shape: Vec<usize> = std::iter::once(self.batch).chain(self.sample.iter().copied()).collect();
-        let training = self.rate(|| Ok(network.step(&shape)?.sum()))?;
+        let mut device_memory = None;
+        let training = self.rate(|| {
+            let seconds = network.step(&shape)?.sum();
+            device_memory = device_memory.max(network.device_memory());
+            Ok(seconds)
+        })?;
         let inference = self.rate(|| network.infer(&shape))?;
         let estimate = self.samples.map(|samples| Estimate {
             samples,
@@ -142,11 +191,12 @@ impl Request {
             backbone: self.kind.name().to_owned(),
             parameters: network.parameters(),
             precision: self.precision,
+            threads: rayon::current_num_threads(),
             shape,
             training,
             inference,
             peak_memory: peak_memory(),
-            device_memory: network.device_memory(),
+            device_memory: device_memory.max(network.device_memory()),
             estimate,
         })
     }
@@ -160,6 +210,46 @@ impl Request {
         }
         found.sort_by(f64::total_cmp);
         let seconds = found[found.len() / 2];
-        Ok(Rate { first_seconds, seconds, batches: found.len(), samples_per_second: self.batch as f64 / seconds })
+        let samples_per_second = self.batch as f64 / seconds;
+        Ok(Rate { first_seconds, seconds, batches: found.len(), samples_per_second, efficiency: None })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod tests {
+    use super::*;
+
+    fn measured(backbone: &str, threads: usize, training: f64, inference: f64) -> Measured {
+        let rate = |samples_per_second: f64| Rate {
+            first_seconds: 1.0,
+            seconds: 1.0 / samples_per_second,
+            batches: 3,
+            samples_per_second,
+            efficiency: None,
+        };
+        Measured {
+            backbone: backbone.to_owned(),
+            shape: vec![1, 3],
+            parameters: 1,
+            precision: Precision::F32,
+            threads,
+            training: rate(training),
+            inference: rate(inference),
+            peak_memory: None,
+            device_memory: None,
+            estimate: None,
+        }
+    }
+
+    #[test]
+    fn efficiency_is_the_speed_per_thread_relative_to_the_fewest_threads() {
+        let mut networks = vec![measured("a", 4, 30.0, 80.0), measured("a", 2, 20.0, 40.0), measured("b", 2, 7.0, 7.0)];
+        compare_threads(&mut networks);
+        let close = |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1e-12);
+        close(networks[0].training.efficiency, 0.75);
+        close(networks[0].inference.efficiency, 1.0);
+        close(networks[1].training.efficiency, 1.0);
+        assert_eq!(networks[2].training.efficiency, None, "there is nothing to compare it with");
     }
 }

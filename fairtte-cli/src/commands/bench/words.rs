@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use fairtte_models::Precision;
 
-use super::network::Measured;
+use super::network::{Measured, Rate};
 use super::{BlockSizes, Layers, Report};
 
 /// The tables.
 pub(super) fn report(report: &Report) -> String {
     let mut text = report.device.clone();
     if let Some(network) = report.networks.first().filter(|network| network.precision != Precision::F32) {
-        let _ = write!(text, " in {}", network.precision);
+        let _ = write!(text, ", training in {}", network.precision);
     }
     if let Some(set) = &report.instruction_set {
         let _ = write!(text, ", kernels for {set}");
@@ -29,7 +29,12 @@ pub(super) fn report(report: &Report) -> String {
         "{:<19} {:<17} {:>10} {:>11} {:>8} {:>9}",
         "network", "batch", "training/s", "inference/s", "memory", "first"
     );
-    report.networks.iter().for_each(|network| row(&mut text, network));
+    let with_most = report.networks.iter().filter(|network| network.threads == report.threads);
+    with_most.for_each(|network| row(&mut text, network));
+    if report.networks.iter().any(|network| network.training.efficiency.is_some()) {
+        text.push('\n');
+        threads(&mut text, &report.networks);
+    }
     if report.networks.iter().any(|network| network.estimate.is_some()) {
         text.push('\n');
     }
@@ -51,8 +56,8 @@ pub(super) fn report(report: &Report) -> String {
         layers(&mut text, found);
     }
     let on_device = report.networks.iter().any(|network| network.device_memory.is_some());
-    let place = if on_device { "device" } else { "host" };
-    let _ = write!(text, "\nSteps of the backbone alone, without reading images; memory on the {place}.");
+    let place = if on_device { "reserved on the device" } else { "on the host" };
+    let _ = write!(text, "\nSteps of the backbone alone, without reading images; memory {place}.");
     text
 }
 
@@ -71,6 +76,25 @@ fn row(text: &mut String, network: &Measured) {
         memory,
         network.training.first_seconds,
     );
+}
+
+/// Rates by the number of threads.
+fn threads(text: &mut String, networks: &[Measured]) {
+    let _ = writeln!(
+        text,
+        "{:<19} {:>7} {:>10} {:>10} {:>11} {:>10}",
+        "network", "threads", "training/s", "efficiency", "inference/s", "efficiency"
+    );
+    let percent = |rate: &Rate| rate.efficiency.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
+    for Measured { backbone, threads, training, inference, .. } in networks {
+        let (per_second, of) =
+            ([training, inference].map(|of| rate(of.samples_per_second)), [training, inference].map(percent));
+        let _ = writeln!(
+            text,
+            "{backbone:<19} {threads:>7} {:>10} {:>10} {:>11} {:>10}",
+            per_second[0], of[0], per_second[1], of[1]
+        );
+    }
 }
 
 fn layers(text: &mut String, layers: &Layers) {

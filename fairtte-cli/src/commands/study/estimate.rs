@@ -1,11 +1,15 @@
-//! `fairtte study plan --estimate`: hours of a study from the first steps of one training of every kind.
+//! Hours of a study: `fairtte study plan --estimate` from the first steps of one training of every kind, `--bench FILE` from the
+//! rates that `fairtte bench` measured.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::path::Path;
 
 use crate::CliError;
+use crate::commands::bench::Report;
 use crate::commands::compare::is_about_the_method;
 use crate::commands::train::seconds_of;
+use crate::prepare::label;
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::study::{Plan, Planned};
@@ -36,6 +40,61 @@ pub(super) fn hours(plan: &Plan, planned: &[Planned], places: &[usize]) -> Resul
         all += seconds[&kind];
     }
     Ok(all / 3600.0)
+}
+
+/// Hours of the trainings at `places`, one at a time, at the rates of a file that `fairtte bench` wrote, if none stops early; and the
+/// device of these rates. Every epoch trains on the training part and predicts the validation part; the parts are shares of the
+/// samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
+/// which train no network, take no time. Cost: the tables of every data set are read once.
+///
+/// # Errors
+/// [`CliError::RunFolder`] naming the file if it has no rates of a network in the size and precision of a training, or cannot be
+/// read; the errors of the data.
+pub(super) fn hours_of_bench(
+    path: &Path,
+    plan: &Plan,
+    planned: &[Planned],
+    places: &[usize],
+) -> Result<(f64, String), CliError> {
+    let report = Report::read(path)?;
+    let mut samples: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut seconds = 0.0;
+    for place in places {
+        let run = &planned[*place].run;
+        if run.estimator.is_some() {
+            continue;
+        }
+        let n = match samples.entry(plan.cells()[plan.place(*place).0].data) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(label(run)?.0.n()),
+        };
+        seconds += seconds_at(&report, run, n as f64).ok_or_else(|| lacks(path, run))?;
+    }
+    Ok((seconds / 3600.0, report.device_words()))
+}
+
+/// Seconds of a training of a data set of `n` samples; `None` if its network was not measured.
+fn seconds_at(report: &Report, run: &RunFile, n: f64) -> Option<f64> {
+    let sample: Vec<usize> = std::iter::once(run.image.channels).chain(run.image.size.iter().copied()).collect();
+    let (training, inference) = report.rates(run.model.backbone, &sample, run.training.precision)?;
+    let per_epoch = n * (run.split.train / training + run.split.validation / inference);
+    Some(per_epoch * run.training.epochs as f64)
+}
+
+fn lacks(path: &Path, run: &RunFile) -> CliError {
+    let (backbone, precision) = (run.model.backbone, run.training.precision);
+    let sizes = std::iter::once(&run.image.channels).chain(&run.image.size);
+    let shape = match backbone.n_axes() {
+        0 => String::new(),
+        _ => format!(" --shape {}", sizes.map(usize::to_string).collect::<Vec<_>>().join("x")),
+    };
+    let problem = format!(
+        "it has no rates of what \"{}\" trains, expected those of `fairtte bench --backbone {}{shape} --precision {precision} \
+         --output FILE`",
+        run.name,
+        backbone.name()
+    );
+    CliError::RunFolder { path: path.to_owned(), problem }
 }
 
 /// Seconds of a training, 0 if its method cannot be trained on the data.

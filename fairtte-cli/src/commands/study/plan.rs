@@ -22,9 +22,15 @@ pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
         plan.write(&planned)?;
     }
     let mut needs = Needs::of(&plan, &planned)?;
+    let places = || Ok::<_, CliError>(open(&plan, &[])?.into_iter().map(|(place, _)| place).collect::<Vec<usize>>());
     if arguments.estimate {
-        let places: Vec<usize> = open(&plan, &[])?.into_iter().map(|(place, _)| place).collect();
-        needs.hours_at_most = Some(super::estimate::hours(&plan, &planned, &places)?);
+        needs.hours_at_most = Some(super::estimate::hours(&plan, &planned, &places()?)?);
+        needs.hours_are_from = Some("timed steps".to_owned());
+    }
+    if let Some(path) = &arguments.bench {
+        let (hours, device) = super::estimate::hours_of_bench(path, &plan, &planned, &places()?)?;
+        needs.hours_at_most = Some(hours);
+        needs.hours_are_from = Some(format!("the rates of {} ({device})", path.display()));
     }
     if arguments.json {
         return print_json(&needs);
@@ -73,9 +79,12 @@ struct Needs {
     /// Hours on one machine with one trial at a time for what is missing, from finished trials of the same data set and head.
     #[serde(skip_serializing_if = "Option::is_none")]
     hours: Option<f64>,
-    /// The same from timed steps, if no training stops early.
+    /// The same from timed steps or measured rates, if no training stops early.
     #[serde(skip_serializing_if = "Option::is_none")]
     hours_at_most: Option<f64>,
+    /// What these hours were computed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours_are_from: Option<String>,
     /// Gigabytes of all trials when they are finished, from those that are.
     #[serde(skip_serializing_if = "Option::is_none")]
     gigabytes: Option<f64>,
@@ -130,6 +139,7 @@ impl Needs {
             rungs,
             hours: finished.hours,
             hours_at_most: None,
+            hours_are_from: None,
             gigabytes: finished.gigabytes,
         })
     }
@@ -158,9 +168,9 @@ impl Needs {
                 "Successive halving: of the {trials} of a cell continue {rungs}. Hours are those without it."
             ));
         }
-        if let Some(hours) = self.hours_at_most {
+        if let (Some(hours), Some(source)) = (self.hours_at_most, &self.hours_are_from) {
             lines.push(format!(
-                "From timed steps: at most {hours:.2} hours for the rest, one at a time; early stopping saves some."
+                "From {source}: at most {hours:.2} hours for the rest, one at a time; early stopping saves some."
             ));
         }
         lines.push(match (self.hours, self.gigabytes) {
@@ -168,7 +178,8 @@ impl Needs {
                 "From the finished trials: {hours:.2} hours for the rest, one at a time; {gigabytes:.2} GB for all."
             ),
             _ if self.hours_at_most.is_some() => "Disk is estimated once a trial has finished.".to_owned(),
-            _ => "Time and disk are estimated once a trial has finished; --estimate times a few steps instead."
+            _ => "Time and disk are estimated once a trial has finished; --estimate times a few steps instead, and \
+                  --bench FILE takes measured rates."
                 .to_owned(),
         });
         lines.join("\n")

@@ -1,10 +1,11 @@
 //! `fairtte bench`: what is in its results and how they depend on one another, never how large they are.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use fairtte_tests::{fail, run, succeed};
+use fairtte_tests::{fail, patients, run, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
+const DATA: i32 = 4;
 
 fn json(line: &str) -> Value {
     serde_json::from_str(&succeed(line.split_whitespace()).stdout).unwrap()
@@ -30,6 +31,7 @@ fn rates_and_hours_follow_from_the_seconds_of_a_batch() {
     let half =
         json("bench --backbone small-2d --shape 1x16x16 --batch 4 --seconds 0.01 --precision bf16 --no-layers --json");
     assert_eq!(half["networks"][0]["precision"], "bf16");
+    assert!(report["networks"][0]["training"]["efficiency"].is_null(), "one number of threads was measured");
     let [network] = &report["networks"].as_array().unwrap()[..] else { panic!("one network was asked for") };
     assert_eq!(network["shape"], serde_json::json!([32, 8]));
     for what in ["training", "inference"] {
@@ -67,6 +69,67 @@ fn several_networks_are_measured_one_after_the_other_and_printed_in_80_columns()
     let winograd = layers.iter().find(|layer| layer["algorithm"] == "Winograd").unwrap();
     let share = winograd["share-of-peak"].as_f64().unwrap();
     assert!(share > 0.0, "{winograd}");
+}
+
+#[test]
+fn numbers_of_threads_are_compared_with_the_fewest() {
+    let line = "bench --backbone mlp --shape 8 --batch 16 --seconds 0.01 --no-layers --threads 2,1";
+    let report = json(&format!("{line} --json"));
+    assert_eq!(report["threads"], 2);
+    let networks = report["networks"].as_array().unwrap();
+    let threads: Vec<_> = networks.iter().map(|network| network["threads"].as_u64().unwrap()).collect();
+    assert_eq!(threads, [1, 2]);
+    for what in ["training", "inference"] {
+        let per_second = |place: usize| networks[place][what]["samples-per-second"].as_f64().unwrap();
+        close(&networks[0][what]["efficiency"], 1.0);
+        close(&networks[1][what]["efficiency"], per_second(1) / per_second(0) / 2.0);
+    }
+    let shown = succeed(line.split_whitespace()).stdout;
+    let of_threads: Vec<_> = shown.lines().filter(|line| line.starts_with("mlp ")).collect();
+    // The table of the most threads has one row, and that of the threads has two.
+    assert_eq!(of_threads.len(), 3, "{shown}");
+    assert!(of_threads[1].contains("100 %") && of_threads[2].contains(" %"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+#[test]
+fn hours_of_a_study_follow_from_measured_rates_and_the_samples_of_its_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = patients(folder.path(), 120, |_, _| ());
+    let text = std::fs::read_to_string(data.folder.join("run.toml")).unwrap().replace("small-2d", "mlp");
+    std::fs::write(folder.path().join("run.toml"), text).unwrap();
+    let study = folder.path().join("study.toml");
+    let plan = "trials = 3\n[[data]]\nrun-file = \"run.toml\"\n[heads]\nnames = [\"pmf\"]\n[strategies]\nnames = [\"sam\"]\n\
+                [set.training]\nepochs = 5\n[set.split]\ntrain = 0.5\nvalidation = 0.2\ntest = 0.3\n";
+    std::fs::write(&study, plan).unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let measure = |name: &str, backbone: &str| {
+        let line = format!("bench --backbone {backbone} --seconds 0.01 --no-layers --json --output {}", file(name));
+        json(&line)
+    };
+    let rates = measure("mlp.json", "mlp --shape 8 --batch 16");
+    let per_second = |what: &str| rates["networks"][0][what]["samples-per-second"].as_f64().unwrap();
+    let plan = |rates: &str| {
+        ["study", "plan", &file("study.toml"), "--output", &file("planned"), "--bench", rates].map(str::to_owned)
+    };
+    let needs = succeed(plan(&file("mlp.json")).into_iter().chain(["--json".to_owned()])).stdout;
+    let needs: Value = serde_json::from_str(&needs).unwrap();
+    // Three trainings of five epochs: 60 samples are trained on, and 24 predicted.
+    let seconds = 15.0 * (60.0 / per_second("training") + 24.0 / per_second("inference"));
+    close(&needs["hours-at-most"], seconds / 3600.0);
+    let shown = succeed(plan(&file("mlp.json"))).stdout;
+    assert!(shown.contains("mlp.json (flex"), "{shown}");
+
+    // Rates of another network or precision are none of this study.
+    measure("small.json", "small-2d --shape 1x16x16 --batch 2");
+    fail(
+        plan(&file("small.json")),
+        DATA,
+        "expected those of `fairtte bench --backbone mlp --precision f32 --output FILE`",
+    );
+    measure("half.json", "mlp --shape 8 --batch 16 --precision bf16");
+    fail(plan(&file("half.json")), DATA, "half.json: it has no rates of what");
+    fail(plan(&file("absent.json")), DATA, "absent.json: ");
 }
 
 #[test]

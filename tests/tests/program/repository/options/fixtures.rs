@@ -53,6 +53,12 @@ fn study(folder: &Path, file: &dyn Fn(&str, &str)) {
         "trials = 1\n[[data]]\nrun-file = \"people/run.toml\"\n[heads]\nnames = [\"pmf\"]\n[strategies]\n\
          names = [\"sam\"]\n[set.training]\nepochs = 1\n",
     );
+    let rate = json!({ "first-seconds": 1.0, "seconds": 0.1, "batches": 3, "samples-per-second": 2.5 });
+    let network = json!({
+        "backbone": "mlp", "shape": [16, 4], "parameters": 1, "precision": "f32", "threads": 2, "training": rate, "inference": rate
+    });
+    let rates = json!({ "device": "flex", "threads": 2, "version": "0.1.0", "networks": [network] });
+    file("rates.json", &rates.to_string());
     for line in ["study run study.toml --output study", "study plan study.toml --output failed-study"] {
         let output = fairtte().args(line.split_whitespace()).current_dir(folder).output().unwrap();
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));

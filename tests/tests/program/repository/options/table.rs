@@ -1163,7 +1163,11 @@ fn studies() -> Vec<Mode> {
             "study plan",
             "a study",
             plan,
-            [planned(plan), vec![JSON, ("--estimate", Changes("--estimate"))]].concat(),
+            [
+                planned(plan),
+                vec![JSON, ("--estimate", Changes("--estimate")), ("--bench", Changes("--bench rates.json"))],
+            ]
+            .concat(),
         ),
         mode(
             "study run",
