@@ -11,11 +11,12 @@
 //!
 //! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
 //! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
-//! `page.rs` show, the latter with means over seeds (`seeds.rs`).
+//! `page.rs` show, the latter with means over seeds (`seeds.rs`); `flat.rs` has every number in one table.
 
 mod candidates;
 mod change;
 mod choose;
+mod flat;
 mod page;
 mod pick;
 mod ranks;
@@ -30,6 +31,7 @@ pub(crate) use candidates::Runs;
 #[cfg(feature = "train")]
 pub(crate) use change::change;
 pub(crate) use choose::{Asked, choose};
+pub(crate) use flat::csv;
 pub(crate) use page::page;
 #[cfg(feature = "train")]
 pub(crate) use scored_part::OfClass;
