@@ -29,6 +29,7 @@ fuzz-data:
     cd fairtte-data/fuzz && cargo +nightly fuzz run areds_name -s none -- -max_total_time=600 -max_len=200 -timeout=1
     cd fairtte-data/fuzz && cargo +nightly fuzz run csv_table -- -max_total_time=600 -max_len=4096 -timeout=1 -rss_limit_mb=2048
     cd fairtte-data/fuzz && cargo +nightly fuzz run dbgap_table -s none -- -max_total_time=600 -max_len=4096 -timeout=1
+    cd fairtte-data/fuzz && cargo +nightly fuzz run parquet_table -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=2048
     cd fairtte-data/fuzz && cargo +nightly fuzz run picture -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=512
     cd fairtte-data/fuzz && cargo +nightly fuzz run nifti -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=2048
 

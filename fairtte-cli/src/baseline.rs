@@ -80,7 +80,7 @@ impl Baseline {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let none = Self {
             covariates: names,
-            fitted_on: if train.is_some() { "train" } else { "evaluated" },
+            fitted_on: fitted_on(train),
             cox: None,
             undefined: None,
             models: Vec::new(),
@@ -108,15 +108,57 @@ impl Baseline {
 
     /// Name of the Cox model: `Cox (age, sex)`.
     pub(crate) fn name(&self) -> String {
-        format!("Cox ({})", self.covariates.join(", "))
+        cox_name(&self.covariates)
     }
 
     /// What the models were fitted on, in words.
     pub(crate) fn fit(&self) -> String {
-        match self.fitted_on {
-            "train" => "fitted on the training sample".to_owned(),
-            _ => format!("every sample predicted by a fit of the other {} of {N_FOLDS} folds", N_FOLDS - 1),
-        }
+        fit_in_words(self.fitted_on)
+    }
+}
+
+/// The Cox model of the covariates as one more of several models.
+pub(crate) struct CoxModel {
+    pub(crate) name: String,
+    /// `train` or `evaluated`, as in [`Baseline`].
+    pub(crate) fitted_on: &'static str,
+    pub(crate) curves: SurvivalCurves,
+}
+
+impl CoxModel {
+    /// That of the samples that are scored, whose covariates are `columns`, on the grid of their curves.
+    ///
+    /// # Errors
+    /// [`ClassicalError`] if it cannot be fitted.
+    pub(crate) fn new(
+        scored: &ScoredCohort<'_>,
+        columns: &[CovariateColumn],
+        train: Option<&Training>,
+        settings: &EvaluationSettings,
+    ) -> Result<Self, ClassicalError> {
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let curves = predict(scored, columns, train, settings)?.curves.curves;
+        Ok(Self { name: cox_name(&names), fitted_on: fitted_on(train), curves })
+    }
+
+    /// What it was fitted on, in words.
+    pub(crate) fn fit(&self) -> String {
+        fit_in_words(self.fitted_on)
+    }
+}
+
+fn cox_name(covariates: &[String]) -> String {
+    format!("Cox ({})", covariates.join(", "))
+}
+
+fn fitted_on(train: Option<&Training>) -> &'static str {
+    if train.is_some() { "train" } else { "evaluated" }
+}
+
+fn fit_in_words(fitted_on: &str) -> String {
+    match fitted_on {
+        "train" => "fitted on the training sample".to_owned(),
+        _ => format!("every sample predicted by a fit of the other {} of {N_FOLDS} folds", N_FOLDS - 1),
     }
 }
 

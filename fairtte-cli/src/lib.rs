@@ -132,9 +132,10 @@ pub fn main() -> ExitCode {
     let arguments = match args::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // clap answers --help and --version this way too, on standard output.
+            // clap answers --help and --version this way too, on standard output. Nobody may read on: that is no error.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            return if error.print().is_ok() { exit.into() } else { Exit::Bug.into() };
+            let _ = error.print();
+            return exit.into();
         }
     };
     interrupt::install();

@@ -86,5 +86,6 @@ pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline
         flow: &[],
         warnings: &warnings,
         notes: &about.notes,
+        csv: "evaluation.csv",
     })?)
 }

@@ -42,3 +42,22 @@ fn a_pipe_or_stream_that_is_closed_ends_without_a_complaint() {
         assert!(has_page, "{streams}: the page is written all the same");
     }
 }
+
+/// What the parser of the arguments prints itself; the reader is gone before the program starts.
+#[test]
+fn help_version_and_usage_errors_keep_their_exit_codes_without_a_reader() {
+    let calls: [(&[&str], i32); 6] = [
+        (&["--help"], 0),
+        (&["evaluate", "--help"], 0),
+        (&["--version"], 0),
+        (&["evaluate", "--no-such-option"], 2),
+        (&["no-such-command"], 2),
+        (&["evaluate"], 2),
+    ];
+    for (arguments, expected) in calls {
+        let script = "set -o pipefail; { sleep 0.2; \"$0\" \"$@\" 2>&1; } | true";
+        let output =
+            Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_fairtte")]).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(expected), "{arguments:?}");
+    }
+}

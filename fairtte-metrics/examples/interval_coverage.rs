@@ -9,8 +9,9 @@
 //!
 //! `cargo run --release -p fairtte-metrics --example interval_coverage [COHORTS [REPLICATES [N [INTERVAL [FILE]]]]]`
 //!
-//! `N` is the number of subjects (0: 500 and 5,000, and the test of the gap), `INTERVAL` one of `percentile`, `basic`, `BCa`
-//! (or `all`). Every cohort that is done is a line of `FILE`; a call that was ended computes the others alone.
+//! `N` is the number of subjects (0: 500 and 5,000, and the test of the gap), `INTERVAL` one of `percentile`, `basic`, `BCa`,
+//! `studentised` (or `all`). Every cohort that is done is a line of `FILE`; a call that was ended computes the others alone.
+//! `interval_coverage COHORTS gap [GROUPS]` runs the test of the gap alone, with the groups `250/250`, `50/450` or `4 x 125`.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -111,8 +112,12 @@ fn training(design: &Design) -> CensoringCurve {
 /// What is counted: a number and its interval, by kind.
 const KINDS: [&str; 4] = ["overall", "small group", "difference", "gap"];
 
-const METHODS: [(IntervalMethod, &str); 3] =
-    [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Basic, "basic"), (IntervalMethod::Bca, "BCa")];
+const METHODS: [(IntervalMethod, &str); 4] = [
+    (IntervalMethod::Percentile, "percentile"),
+    (IntervalMethod::Basic, "basic"),
+    (IntervalMethod::Bca, "BCa"),
+    (IntervalMethod::Studentised, "studentised"),
+];
 
 /// Whether the intervals of one cohort contain the true value: by metric and kind.
 type Covered = Vec<[Option<bool>; 4]>;
@@ -244,10 +249,11 @@ fn covered(design: &Design, what: &str, censoring: &CensoringCurve, truth: &[[Op
 }
 
 /// Equal groups: how often the permutation test of the gap rejects; mean gap, what chance gives, and the corrected gap.
-fn size(n_cohorts: u64) {
+fn size(n_cohorts: u64, groups: Option<&str>) {
     println!("\n| groups | metric | p <= 0.05 | mean gap | by chance | corrected gap |\n|---|---|---|---|---|---|");
     let (two, four): (&[f64], &[f64]) = (&[0.8; 2], &[0.8; 4]);
-    for (noise, share, what) in [(two, 0.5, "250/250"), (two, 0.1, "50/450"), (four, 0.5, "4 x 125")] {
+    let designs = [(two, 0.5, "250/250"), (two, 0.1, "50/450"), (four, 0.5, "4 x 125")];
+    for (noise, share, what) in designs.into_iter().filter(|(.., what)| groups.is_none_or(|wanted| wanted == *what)) {
         let design = Design { n: 500, censoring: 0.35, share, noise };
         let curve = training(&design);
         let settings = EvaluationSettings { replicates: 100, permutations: 199, ..settings(&METRICS) };
@@ -277,15 +283,18 @@ fn size(n_cohorts: u64) {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |default: u64| arguments.next().map_or(default, |n| n.parse().unwrap());
-    let (n_cohorts, replicates, n) = (number(500), usize::try_from(number(1_000)).unwrap(), number(0));
-    let interval = arguments.next().unwrap_or_else(|| "all".to_owned());
-    let plan = Plan::new(n_cohorts, replicates, &interval, arguments.next());
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.get(1).is_some_and(|argument| argument == "gap") {
+        return size(arguments[0].parse().unwrap(), arguments.get(2).map(String::as_str));
+    }
+    let path = (arguments.len() > 4).then(|| arguments.remove(4));
+    let number = |place: usize, default: u64| arguments.get(place).map_or(default, |n| n.parse().unwrap());
+    let (n_cohorts, replicates, n) = (number(0, 500), usize::try_from(number(1, 1_000)).unwrap(), number(2, 0));
+    let plan = Plan::new(n_cohorts, replicates, arguments.get(3).map_or("all", String::as_str), path);
     match n {
         0 => {
             coverage(&[500, 5_000], &plan);
-            size(4 * n_cohorts);
+            size(4 * n_cohorts, None);
         }
         n => coverage(&[usize::try_from(n).unwrap()], &plan),
     }

@@ -1,4 +1,4 @@
-//! Arguments of `evaluate` for figures and tables as files of their own.
+//! Arguments of `evaluate`, `compare` and `select` for figures and tables as files of their own.
 
 use std::path::PathBuf;
 

@@ -362,6 +362,9 @@ pub struct Compare {
     /// Trainings at a time, each with its share of the threads
     #[arg(long, value_name = "N", default_value = "1")]
     pub jobs: std::num::NonZeroUsize,
+    /// What of the page `choice.html` is written as files too
+    #[command(flatten)]
+    pub exports: Exports,
 }
 
 /// Arguments of every command that runs a run file.

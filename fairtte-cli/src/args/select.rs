@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::exports::Exports;
+
 /// Arguments of `select`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +29,7 @@ pub struct Select {
     /// Attributes to choose for; all of the runs if not given
     #[arg(long = "attribute", value_name = "NAME")]
     pub attributes: Vec<String>,
-    /// Folder for `choice.json`, `choice.md` and the page `choice.html`
+    /// Folder for `choice.json`, `choice.csv`, `choice.md` and the page `choice.html`
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Change a setting of the evaluation, for example `--set replicates=200`
@@ -39,6 +41,9 @@ pub struct Select {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// What of the page `choice.html` is written as files too
+    #[command(flatten)]
+    pub exports: Exports,
 }
 
 /// What the tolerated loss is a share of.

@@ -10,12 +10,13 @@ use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::exports::exported;
 use super::prepare::resolved;
 use super::select::{check_share, refuse_run_folder, select, write};
 use super::study::{Share, resolve, summary, train, write_report};
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::{Compare, Run};
+use crate::args::{Compare, Exports, Run};
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
@@ -73,7 +74,7 @@ fn five_percent() -> f64 {
 }
 
 pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
-    let Compare { run: arguments, jobs } = arguments;
+    let Compare { run: arguments, jobs, exports } = arguments;
     let config = read_config(arguments)?;
     let template = template(arguments)?;
     refuse_run_folder(&template.output)?;
@@ -87,13 +88,17 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
     let folder = plan.folder().path().to_owned();
     if arguments.common.dry_run && arguments.common.json {
         let resolved = runs.into_iter().map(resolved).collect::<Result<Vec<_>, _>>()?;
-        return print_json(&json!({ "would": "train", "folder": folder, "run-files": resolved }));
+        let Exports { figures, tables } = exports;
+        return print_json(&json!({
+            "would": "train", "folder": folder, "figures": figures, "tables": tables, "run-files": resolved
+        }));
     }
     if arguments.common.dry_run {
         say(format!("dry run: number of runs to train: {}, in {}", runs.len(), folder.display()));
         for run in runs {
             say(format!("  {}", run.output.display()));
         }
+        exported(exports).into_iter().for_each(say);
         return Ok(());
     }
     for run in &runs {
@@ -127,7 +132,7 @@ pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
     }
     let folders: Vec<PathBuf> = runs.iter().map(|run| run.output.clone()).collect();
     let verdict = Verdict { not_trained, ..select(Runs::of(&folder, &folders)?, &asked)? };
-    write(&folder, &verdict)?;
+    write(Some(&folder), exports, &verdict)?;
     write_report(&plan, 0)?;
     if arguments.common.json {
         return print_json(&verdict);

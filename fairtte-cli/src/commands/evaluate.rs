@@ -237,6 +237,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
         flow: &flow,
         warnings: &warnings,
         notes: &notes,
+        csv: &target.csv_name(),
     };
     let about = About { part: Some(outputs.part), run: Some(run), input: None, coverage };
     publish(target, &page, &about, outputs)

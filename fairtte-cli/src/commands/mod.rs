@@ -13,6 +13,7 @@ pub(crate) mod evaluate;
 mod experiment;
 #[cfg(feature = "train")]
 mod explain;
+mod exports;
 #[cfg(feature = "train")]
 mod features;
 mod inspect;

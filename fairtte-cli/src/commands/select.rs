@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use super::evaluate::settings;
+use super::exports::{exported, write_exports};
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::Select;
+use crate::args::{Exports, Select};
 use crate::progress::say;
+use crate::report::{render_choice, tables_of_choice};
 use crate::run_folder::{RunFolder, write_json, write_text};
 use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, page, terminal};
 
@@ -33,9 +35,7 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
         settings: &settings,
     };
     let verdict = select(runs, &asked)?;
-    if let Some(output) = &arguments.output {
-        write(output, &verdict)?;
-    }
+    write(arguments.output.as_deref(), &arguments.exports, &verdict)?;
     if arguments.json {
         return print_json(&verdict);
     }
@@ -81,15 +81,27 @@ pub(super) fn refuse_run_folder(folder: &Path) -> Result<(), CliError> {
     Err(CliError::RunFolder { path: folder.to_owned(), problem })
 }
 
-/// Writes `choice.json`, `choice.md` and `choice.html` into `folder`.
-pub(super) fn write(folder: &Path, verdict: &Verdict) -> Result<(), CliError> {
-    let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    write_json(&folder.join("choice.json"), verdict)?;
-    write_text(&folder.join("choice.md"), &markdown(verdict))?;
-    write_text(&folder.join("choice.html"), &page(verdict)?)?;
-    for name in ["choice.md", "choice.html"] {
-        say(format!("written: {}", folder.join(name).display()));
+/// Writes `choice.json`, `choice.csv`, `choice.md` and `choice.html` into `folder`, where there is one, and the figures and tables
+/// of the page into theirs.
+pub(super) fn write(folder: Option<&Path>, exports: &Exports, verdict: &Verdict) -> Result<(), CliError> {
+    if folder.is_none() && *exports == Exports::default() {
+        return Ok(());
     }
+    let page = page(verdict)?;
+    let html = render_choice(&page)?;
+    if let Some(folder) = folder {
+        let failed =
+            |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        write_json(&folder.join("choice.json"), verdict)?;
+        write_text(&folder.join("choice.csv"), &page.csv)?;
+        write_text(&folder.join("choice.md"), &markdown(verdict))?;
+        write_text(&folder.join("choice.html"), &html)?;
+        for name in ["choice.md", "choice.html"] {
+            say(format!("written: {}", folder.join(name).display()));
+        }
+    }
+    write_exports(exports, &html, || tables_of_choice(&page))?;
+    exported(exports).into_iter().for_each(say);
     Ok(())
 }

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::ReportError;
+use super::download::Download;
+use super::names::names;
 use super::plots::{Labels, Place, trade_off};
+use super::tables::{Line, Table};
 use super::template::{environment, fill_in};
 
 const TEMPLATE: &str = include_str!("choice.html");
@@ -19,6 +22,9 @@ pub(crate) struct ChoicePage<'a> {
     pub(crate) about_ranks: &'a str,
     pub(crate) ranks: Vec<String>,
     pub(crate) not_trained: Vec<String>,
+    /// Text of the flat table.
+    #[serde(skip)]
+    pub(crate) csv: String,
 }
 
 /// All strategies in one attribute and metric.
@@ -65,6 +71,7 @@ struct Context<'a> {
     page: &'a ChoicePage<'a>,
     /// One per block.
     figures: Vec<String>,
+    csv: Download<'static>,
 }
 
 /// The HTML page: one file without script or anything from elsewhere.
@@ -77,6 +84,46 @@ pub(crate) fn render_choice(page: &ChoicePage<'_>) -> Result<String, ReportError
         trade_off(&block.places, &labels, &format!("trade-off-{k}"))
     };
     let figures = page.blocks.iter().enumerate().map(figure).collect::<Result<_, _>>()?;
-    let context = Context { page, figures };
+    let context = Context { page, figures, csv: Download::new("choice.csv", &page.csv) };
     fill_in(&environment(TEMPLATE)?, &context)
+}
+
+/// The tables of the page as files of their own: of every block the metric and the differences between groups.
+pub(crate) fn tables_of_choice(page: &ChoicePage<'_>) -> Vec<Table> {
+    let ids = names(page.blocks.iter().map(|block| block.title.as_str()));
+    let of_block = |(block, id): (&ChoiceBlock, String)| {
+        let table = |kind: &str, caption: String, header: [&str; 6], cells: fn(&ChoiceRow) -> [&String; 6]| Table {
+            name: format!("{kind}-{id}"),
+            caption,
+            header: header.map(str::to_owned).to_vec(),
+            lines: block
+                .rows
+                .iter()
+                .map(|row| Line::Cells {
+                    cells: cells(row).map(String::clone).to_vec(),
+                    indented: false,
+                    remarks: Vec::new(),
+                })
+                .collect(),
+        };
+        let contrast = format!("change of {}", block.contrast);
+        [
+            table(
+                "metric",
+                format!("{}: mean over seeds with its standard error, and the change from the base.", block.title),
+                ["strategy", &block.label, "over seeds", "change", "Holm", "chosen"],
+                |row| [&row.name, &row.value, &row.over_seeds, &row.change, &row.holm, &row.about],
+            ),
+            table(
+                "groups",
+                format!("{}: difference between groups of {}.", block.title, block.attribute),
+                ["strategy", "gap", "gap over seeds", "change of the gap over seeds", &contrast, "Holm"],
+                |row| {
+                    let changes = [&row.gap_change, &row.difference_change, &row.difference_holm];
+                    [&row.name, &row.gap, &row.gap_over_seeds, changes[0], changes[1], changes[2]]
+                },
+            ),
+        ]
+    };
+    page.blocks.iter().zip(ids).flat_map(of_block).collect()
 }

@@ -1,7 +1,9 @@
 //! The table "Differences between groups" of the page: every two groups, and further comparisons.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupDifference, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeReport, CAUTION_OF_DISTANCES, Difference, Estimate, GroupDifference, MetricReport,
+};
 use serde::Serialize;
 
 use super::format::{interval, number, p_value, value};
@@ -61,11 +63,11 @@ pub(super) fn remarks_on(difference: &Difference, report: &EvaluationReport) -> 
         let what = if difference.value.is_some() { "no interval: " } else { "" };
         return vec![format!("{what}{reason}")];
     }
+    let few = difference.caution.clone().filter(|caution| caution != CAUTION_OF_DISTANCES);
     let (without, replicates) = (difference.undefined_replicates, report.settings.replicates);
-    if without == 0 {
-        return Vec::new();
-    }
-    vec![format!("no value in {without} of {replicates} bootstrap replicates; interval from the others")]
+    let without = (without > 0)
+        .then(|| format!("no value in {without} of {replicates} bootstrap replicates; interval from the others"));
+    few.into_iter().chain(without).collect()
 }
 
 /// The pairs to show, and a note on the others.

@@ -316,7 +316,7 @@ pub(super) fn of_difference(
         upper: of.upper,
         p: of.p_value,
         p_holm: of.p_holm,
-        reason: of.undefined.clone().unwrap_or_default(),
+        reason: of.undefined.clone().or_else(|| of.caution.clone()).unwrap_or_default(),
         ..FlatRow::default()
     }
 }

@@ -111,6 +111,8 @@ struct Metric<'a> {
     name: &'a str,
     direction: String,
     convention: &'a str,
+    /// Why its intervals may be too narrow.
+    caution: Option<&'static str>,
     window: Option<String>,
     /// The metric with the same numbers, which is named instead of a plot and a table.
     same_as: Option<&'a str>,
@@ -158,6 +160,7 @@ fn metric_section<'a>(
         name: &metric.name,
         direction: rows::direction(metric),
         convention: &metric.convention,
+        caution: rows::caution(metric),
         window: rows::uses_window(metric).then(|| rows::window(report, time_unit)),
         same_as,
         forest,

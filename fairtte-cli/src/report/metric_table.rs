@@ -42,7 +42,7 @@ pub(super) fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Ve
             n => vec![format!("{} without a value, in no group", count(n, "sample"))],
         };
         table.push(heading);
-        let rows = attribute_rows(metric, attribute).into_iter();
+        let rows = attribute_rows(metric, attribute, report).into_iter();
         table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r)));
     }
     table

@@ -8,8 +8,12 @@ pub(crate) mod bias;
 pub(crate) mod card;
 mod choice;
 mod classes;
+#[cfg(test)]
+mod contrast_tests;
 mod decisions;
 mod differences;
+mod download;
+mod evidence;
 pub(crate) mod experiment;
 #[cfg(feature = "train")]
 pub(crate) mod explain;
@@ -45,18 +49,16 @@ mod verdict;
 mod words;
 
 pub(crate) use baseline::render_baseline;
-pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice, tables_of_choice};
 pub(crate) use classes::{
-    ClassPage, class_tables, render_class_models, render_class_page, render_class_table, tables_of_class,
-    tables_of_class_models, threshold_sentence, write_class, write_class_models,
+    ClassPage, class_models_csv, class_tables, render_class_models, render_class_page, render_class_table,
+    tables_of_class, tables_of_class_models, threshold_sentence, write_class,
 };
-pub(crate) use external::{
-    ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
-};
+pub(crate) use external::{ExternalPage, external_csv, external_verdict, render_external_page, render_external_table};
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::{list, number, p_relation, short, wrap};
 pub(crate) use masks::{MaskPage, SampleRow, render_mask_page, render_mask_table, tables_of_masks, write_masks};
-pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
+pub(crate) use models::{ModelsPage, listed, models_csv, render_models_page, render_models_table};
 pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};
 pub(crate) use sensitivity::render_sensitivity;
 pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};
@@ -98,6 +100,8 @@ pub struct Page<'a> {
     pub warnings: &'a [Warning],
     /// Remarks for the reader, one paragraph each.
     pub notes: &'a [String],
+    /// Name of the file with the flat table, under which the page offers it.
+    pub csv: &'a str,
 }
 
 /// What training reported after one epoch.

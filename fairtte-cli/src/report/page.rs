@@ -3,12 +3,12 @@
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::DecisionsReport;
 use fairtte_metrics::resampling::IntervalMethod;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use super::baseline::BaselineSection;
 use super::bias::BiasSection;
 use super::decisions::decision_lines;
+use super::download::Download;
 use super::flat;
 use super::format::{count, percent};
 use super::groups_table::{GroupLine, group_lines};
@@ -25,8 +25,6 @@ use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
-/// What is written as %XX in an address.
-pub(super) const ADDRESS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
@@ -68,8 +66,7 @@ struct Context<'a> {
     n_over_time: usize,
     /// Empty without a horizon.
     calibration: Vec<Panels>,
-    /// The flat table, as a `data:` address.
-    csv: String,
+    csv: Download<'a>,
     decisions: Option<Decisions>,
     losses: Vec<String>,
     n_epochs: String,
@@ -135,10 +132,7 @@ impl<'a> Context<'a> {
             bias: page.bias,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),
-            csv: format!(
-                "data:text/csv;charset=utf-8,{}",
-                utf8_percent_encode(&flat::text(&flat::rows_of(page))?, ADDRESS)
-            ),
+            csv: Download::new(page.csv, &flat::text(&flat::rows_of(page))?),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -156,11 +150,14 @@ impl<'a> Context<'a> {
 struct Decisions {
     lines: Vec<String>,
     figures: Vec<String>,
+    /// Those of groups with few events.
+    folded: Vec<String>,
 }
 
 impl Decisions {
     fn new(report: &EvaluationReport, decisions: &DecisionsReport) -> Result<Self, ReportError> {
-        Ok(Self { lines: decision_lines(report), figures: decision_figures(decisions)? })
+        let [figures, folded] = decision_figures(report, decisions)?;
+        Ok(Self { lines: decision_lines(report), figures, folded })
     }
 }
 

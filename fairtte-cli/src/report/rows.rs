@@ -1,11 +1,13 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
 use fairtte_metrics::evaluation::{
-    AttributeReport, CLASS_METRICS, Estimate, EvaluatedCause, FEW_FOR_INTERVALS, GapByChance, MaskMetric, MetricReport,
+    AttributeReport, CAUTION_OF_DISTANCES, CLASS_METRICS, Estimate, EvaluatedCause, GapByChance, MaskMetric,
+    MetricReport,
 };
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
+use super::evidence::{Evidence, Finding};
 use super::format::{count, number, p_relation, short};
 
 /// Share of replicates with fewer evaluation times than the value from which on a remark is added.
@@ -34,7 +36,11 @@ impl<'a> Row<'a> {
 }
 
 /// The groups of `attribute`, then the differences between them. Groups with too few events to be compared are marked.
-pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a AttributeReport) -> Vec<Row<'a>> {
+pub(super) fn attribute_rows<'a>(
+    metric: &MetricReport,
+    attribute: &'a AttributeReport,
+    report: &EvaluationReport,
+) -> Vec<Row<'a>> {
     let name = |level: &String| {
         let few = match () {
             () if is_of_class(metric) => "few of a class",
@@ -53,7 +59,7 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
         None => "worst group".to_owned(),
     };
     let gap = metric.gap_name.as_ref().map_or_else(|| "gap (0 = equal)".to_owned(), |name| format!("gap: {name}"));
-    let mut summaries = vec![(gap, &attribute.gap, by_chance(attribute))];
+    let mut summaries = vec![(gap, &attribute.gap, by_chance(metric, attribute, report))];
     if let Some(all) = &attribute.with_all_groups {
         summaries.push((
             if is_of_class(metric) || is_of_masks(metric) {
@@ -83,16 +89,31 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
 }
 
 /// What chance makes of a gap.
-pub(super) fn by_chance(attribute: &AttributeReport) -> Option<String> {
+pub(super) fn by_chance(
+    metric: &MetricReport,
+    attribute: &AttributeReport,
+    report: &EvaluationReport,
+) -> Option<String> {
     let GapByChance { mean, upper, p_value, p_holm, .. } = attribute.gap_by_chance.as_ref()?;
     let holm = p_holm.map_or_else(String::new, |p| format!(", Holm {}", p_relation(p)));
     let corrected = attribute.gap_corrected.map_or_else(String::new, |gap| format!("; corrected gap {}", number(gap)));
+    let disagreement = disagreement(metric, attribute, report).map_or_else(String::new, |said| format!("; {said}"));
     Some(format!(
-        "by chance {} on average, rarely above {} (p {}{holm}){corrected}",
+        "by chance {} on average, rarely above {} (p {}{holm}){corrected}{disagreement}",
         number(*mean),
         number(*upper),
         p_relation(*p_value)
     ))
+}
+
+/// What is said beside a gap whose p value and interval disagree.
+pub(super) fn disagreement(
+    metric: &MetricReport,
+    attribute: &AttributeReport,
+    report: &EvaluationReport,
+) -> Option<&'static str> {
+    let finding = Evidence::of(attribute, metric, report)?.finding;
+    (finding == Finding::Disagree).then_some("the interval disagrees, so nothing can be said")
 }
 
 /// Why there is no value.
@@ -114,8 +135,8 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         let times = estimate.undefined_times;
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
-    // A caution about more events is the same for every number of a metric: it is in the JSON and CSV files.
-    remarks.extend(estimate.caution.clone().filter(|_| estimate.n_events < FEW_FOR_INTERVALS));
+    // That of distances is said once, of the metric.
+    remarks.extend(estimate.caution.clone().filter(|caution| caution != CAUTION_OF_DISTANCES));
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
     let fewer = estimate.partial_replicates;
     if fewer as f64 > MANY_PARTIAL * replicates as f64 {
@@ -128,6 +149,14 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         remarks.push(format!("no value in {without} of {replicates} bootstrap replicates; interval from the others"));
     }
     remarks
+}
+
+/// Why every interval of the metric may be too narrow, where there are intervals; that of few events is beside its number.
+pub(super) fn caution(metric: &MetricReport) -> Option<&'static str> {
+    let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
+    let mut cautions =
+        std::iter::once(&metric.overall).chain(groups).filter_map(|estimate| estimate.caution.as_deref());
+    cautions.any(|caution| caution == CAUTION_OF_DISTANCES).then_some(CAUTION_OF_DISTANCES)
 }
 
 /// Number of comparable pairs of a value; empty where the metric does not count pairs.

@@ -26,7 +26,7 @@ pub(super) fn render(report: &EvaluationReport, width: usize, colour: bool) -> S
         metric
             .attributes
             .iter()
-            .flat_map(|attribute| attribute_rows(metric, attribute))
+            .flat_map(|attribute| attribute_rows(metric, attribute, report))
             .map(|row| row.name.chars().count())
             .max()
     };
@@ -99,6 +99,9 @@ impl Table<'_> {
             self.wrapped(INDENT, &format!("every number is that of {}", other.label));
             return;
         }
+        if let Some(caution) = rows::caution(metric) {
+            self.wrapped(INDENT, &format!("caution: {caution}"));
+        }
         let interval = if report.settings.replicates == 0 {
             String::new()
         } else {
@@ -114,7 +117,7 @@ impl Table<'_> {
                 n => format!(" ({} without a value, in no group)", count(n, "sample")),
             };
             self.wrapped("", &format!("{}{missing}", clean(&attribute.attribute)));
-            let rows = attribute_rows(metric, attribute);
+            let rows = attribute_rows(metric, attribute, report);
             for (k, row) in rows.iter().enumerate() {
                 // Gap, worst group and equity scaling often share their remark, which is then shown once, below the
                 // last.

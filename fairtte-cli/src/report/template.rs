@@ -9,7 +9,7 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
     ("warnings.html", include_str!("warnings.html")),
@@ -24,6 +24,7 @@ const PARTS: [(&str, &str); 14] = [
     ("class-table.html", include_str!("class-table.html")),
     ("tiles.html", include_str!("tiles.html")),
     ("numbers.html", include_str!("numbers.html")),
+    ("download.html", include_str!("download.html")),
 ];
 
 /// Filters and templates; `template` is that of the whole page.
@@ -47,6 +48,7 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("class_table", |state: &State<'_, '_>, table| part(state, "class-table.html", table));
     environment.add_filter("tiles", |state: &State<'_, '_>, tiles| part(state, "tiles.html", tiles));
     environment.add_filter("numbers", |state: &State<'_, '_>, numbers| part(state, "numbers.html", numbers));
+    environment.add_filter("download", |state: &State<'_, '_>, csv| part(state, "download.html", csv));
     environment.add_filter("method_tests", |state: &State<'_, '_>, metric| part(state, "method-tests.html", metric));
     environment.add_template("page.html", template)?;
     for (name, part) in PARTS {

@@ -23,6 +23,7 @@ pub(super) fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint
         flow,
         warnings: &[],
         notes: &[],
+        csv: "scores.csv",
     }
 }
 
@@ -67,21 +68,21 @@ all                                       0.720  0.670 to 0.780     120      61 
 sex (3 samples without a value, in no group)
   female                                  0.740  0.690 to 0.800      60      31       58
   male                                    0.690  0.640 to 0.750      57      29       57
-  gap (0 = equal)                         0.050  0.001 to 0.173     117      60      115
+  gap (0 = equal)                         0.050  0.000 to 0.173     117      60      115
     by chance 0.062 on average, rarely above 0.148 (p = 0.555); corrected gap 0.000
   worst group: male                       0.690  0.640 to 0.750     117      60      115
   equity scaling (1 = best)               0.674  0.601 to 0.743     117      60      115
-  female minus male                       0.050  -0.040 to 0.130   p = 0.250
+  female minus male                       0.050  -0.140 to 0.130   p = 0.250
 age
   young                                   0.770  0.720 to 0.830      79      49       78
   <b>old & \"frail\"</b>                    0.610  0.560 to 0.670      41      12       40
     no value in 37 of 1000 bootstrap replicates; interval from the others
   unknown                             undefined  -                    4       0        4
     none of 4 samples has an observed event
-  gap (0 = equal)                         0.160  0.082 to 0.310     120      61      118
+  gap (0 = equal)                         0.160  0.000 to 0.310     120      61      118
   worst group: <b>old & \"frail\"</b>       0.610  0.560 to 0.670     120      61      118
   equity scaling (1 = best)               0.612  0.533 to 0.689     120      61      118
-  young minus <b>old & \"frail\"</b>        0.160  0.070 to 0.240    p = 0.250
+  young minus <b>old & \"frail\"</b>        0.160  -0.030 to 0.240   p = 0.250
 
 C^td (ties 1/2): higher is better (curves read refined x10)
   every number is that of C^td
@@ -279,16 +280,57 @@ fn the_page_says_when_two_groups_cannot_be_told_apart() {
     let mut report = report();
     let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
     let open = says(&report);
-    assert!(open.contains("The interval of female minus male, -0.040 to 0.130 (p = 0.250), contains 0"));
-    assert!(open.contains("these data do not show a difference."));
-    for metric in &mut report.metrics {
-        let mut clear = difference("female", "male", 0.2);
-        clear.difference.p_value = Some(0.002);
-        metric.attributes[0].differences = vec![clear];
-    }
+    assert!(open.contains(
+        "The interval of female minus male, -0.140 to 0.130 (p = 0.250), contains 0. These data do not show a difference."
+    ));
+    let sex = &mut report.metrics[0].attributes[0];
+    let mut clear = difference("female", "male", 0.2);
+    clear.difference.p_value = Some(0.002);
+    (sex.differences, sex.gap.lower) = (vec![clear], Some(0.01));
+    sex.gap_by_chance.as_mut().unwrap().p_value = 0.01;
     let clear = says(&report);
-    assert!(!clear.contains("these data do not show a difference."));
-    assert!(clear.contains("0.110 to 0.280 (p = 0.002), does not contain 0"));
+    assert!(clear.contains("0.010 to 0.280 (p = 0.002), does not contain 0. Equal groups would rarely give that."));
+}
+
+/// In the verdict, in the sentences on the attribute, and beside the gap in the tables of page and terminal.
+#[test]
+fn where_exchanged_labels_and_the_bootstrap_disagree_every_place_says_so_and_none_names_a_finding() {
+    let disagree = |p: f64, holm: f64, pair: f64, lower: f64, n_events: usize| {
+        let mut report = report();
+        // The IBS stands beside C^td, and its tests are its own.
+        report.metrics.truncate(1);
+        let sex = &mut report.metrics[0].attributes[0];
+        sex.groups[1].estimate.n_events = n_events;
+        sex.gap.lower = Some(lower);
+        let by_chance = sex.gap_by_chance.as_mut().unwrap();
+        (by_chance.p_value, by_chance.p_holm) = (p, Some(holm));
+        let difference = &mut sex.differences[0].difference;
+        (difference.lower, difference.p_value) = (Some(if lower > 0.0 { lower } else { -0.01 }), Some(pair));
+        let html = render_page(&page(&report, &[], &[])).unwrap();
+        (html, render_table(&report, 100, false).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for ((p, pair, lower), how) in [((0.06, 0.04, 0.01), "often"), ((0.03, 0.06, 0.0), "rarely")] {
+        for (n_events, few) in [(29, ""), (12, ", as can happen with few events (12 in the smallest group)")] {
+            let (html, table) = disagree(p, 2.0 * p, pair, lower, n_events);
+            let said = format!(
+                "Groups whose labels are exchanged {how} have a gap as large (p = {p:.3}): the two tests disagree{few}, so nothing \
+                 can be said about a difference."
+            );
+            assert_eq!(html.matches(&said).count(), 2, "verdict and sentences: {how} {n_events}");
+            for contradiction in ["can be told from chance", "does not explain the differences", "would rarely give"] {
+                assert!(!html.contains(contradiction), "{contradiction}: {how} {n_events}");
+            }
+            let beside = "; the interval disagrees, so nothing can be said";
+            assert!(html.contains(beside) && table.contains(beside), "{how} {n_events}: {table}");
+        }
+    }
+    // Both reject, but not among two attributes: no disagreement, and both places name the adjusted p value.
+    let (html, table) = disagree(0.03, 0.06, 0.04, 0.01, 29);
+    assert!(html.contains("if no other attribute had been tested (p = 0.030)"), "{html}");
+    assert!(
+        html.contains("adjusted for their number, p = 0.060") && !table.contains("the interval disagrees"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -296,7 +338,7 @@ fn every_comparison_of_groups_stands_on_the_page() {
     let report = report();
     let html = render_page(&page(&report, &[], &[])).unwrap();
     for (name, cells) in [
-        ("female minus male", "<td>0.050</td><td>-0.040 to 0.130</td><td>0.250</td>"),
+        ("female minus male", "<td>0.050</td><td>-0.140 to 0.130</td><td>0.250</td>"),
         ("largest distance from the whole sample (0 = equal)", "<td>0.030</td><td>0.001 to 0.100</td><td></td>"),
         ("smallest divided by largest value (1 = equal)", "<td>0.930</td><td>0.800 to 0.990</td><td></td>"),
         ("ratio to the whole sample (1 = equal)", "<td>0.950</td><td>0.850 to 0.990</td><td></td>"),
@@ -369,7 +411,7 @@ fn a_gap_that_lacks_many_replicates_says_so() {
 fn the_page_contains_its_numbers_as_a_table() {
     let report = report();
     let page = render_page(&page(&report, &[], &[])).unwrap();
-    let (_, after) = page.split_once("href=\"data:text/csv;charset=utf-8,").unwrap();
+    let (_, after) = page.split_once("<a download=\"scores.csv\" href=\"data:text/csv;charset=utf-8,").unwrap();
     let encoded = after.split('"').next().unwrap();
     let mut bytes = Vec::new();
     let mut rest = encoded.bytes();

@@ -2,15 +2,15 @@
 //! predicted risks are right.
 //!
 //! Words for a concordance or AUC follow Hosmer, Lemeshow & Sturdivant (2013), section 5.2.4: from 0.7 acceptable, from
-//! 0.8 excellent. The groups of an attribute differ if relabelled groups rarely have a gap as large: if the p value of the
-//! gap, adjusted by Holm's method for the attributes, is below the error level of the intervals. Without relabelled groups
-//! the smallest p value of two groups, times the number of attributes, takes its place. Two groups are named only if their
-//! own p value, adjusted for the pairs of the attribute, is below that level as well.
+//! 0.8 excellent. The groups of an attribute differ if both tests of [`super::evidence`] say so, the p value of the gap
+//! adjusted by Holm's method for the attributes. Two groups are named only if their own p value, adjusted for the pairs of
+//! the attribute, rejects as well.
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupSummary, MetricReport};
 
 use super::differences;
+use super::evidence::{Evidence, Finding, p_of_pair};
 use super::format::{interval, list, number, p_relation, percent, short};
 use super::rows::reason;
 use super::words::FEW_EVENTS;
@@ -72,12 +72,14 @@ pub(super) fn largest_difference(metric: &MetricReport, report: &EvaluationRepor
     if metric.attributes.is_empty() {
         return "No groups were given, so nothing can be said about differences between them.".to_owned();
     }
-    let error = 1.0 - report.settings.level;
-    let n_attributes = metric.attributes.len();
-    let mut tested: Vec<_> =
-        metric.attributes.iter().filter_map(|attribute| Tested::of(attribute, n_attributes)).collect();
+    let of_attributes = metric.attributes.iter();
+    let mut tested: Vec<Tested<'_>> = of_attributes
+        .filter_map(|attribute| Some(Tested { attribute, evidence: Evidence::of(attribute, metric, report)? }))
+        .collect();
     tested.sort_by(|a, b| b.gap().total_cmp(&a.gap()));
-    let Some(largest) = tested.first() else {
+    let found = |finding: Finding| tested.iter().filter(move |tested| tested.evidence.finding == finding);
+    let mut differing = found(Finding::Differ);
+    if tested.is_empty() {
         return format!(
             "Whether groups differ in {label} cannot be said: no two groups have enough {} and an interval.",
             match (&report.class, &report.masks) {
@@ -86,46 +88,59 @@ pub(super) fn largest_difference(metric: &MetricReport, report: &EvaluationRepor
                 _ => "events",
             }
         );
-    };
-    let mut differing = tested.iter().filter(|tested| tested.p < error);
-    let Some(first) = differing.next() else {
-        return format!("No difference between groups in {label} can be told from chance; the largest is {largest}.");
-    };
-    let pair = match first.clearest_pair(error) {
+    }
+    let Some(first) = differing.next() else { return nothing_shown(&tested, label, report) };
+    let pair = match first.clearest_pair(1.0 - report.settings.level) {
         Some(pair) => {
             let (range, p) = (differences::ends(&pair.difference).unwrap_or_default(), p_of_pair(pair).unwrap_or(1.0));
             let value = signed(pair.difference.value);
             format!("Most of all {}: {value} (interval {range}; p {}).", differences::name(pair), p_relation(p))
         }
-        None => "Which of its groups differ cannot be said: no interval of two groups excludes 0.".to_owned(),
+        None => "Which of its groups differ cannot be said: no two do so by themselves.".to_owned(),
     };
-    let others: Vec<String> = differing.map(|tested| tested.attribute.attribute.clone()).collect();
+    let names = |of: Vec<&Tested<'_>>| list(&of.iter().map(|of| of.attribute.attribute.clone()).collect::<Vec<_>>());
+    let others: Vec<&Tested<'_>> = differing.collect();
     let others = if others.is_empty() {
         String::new()
     } else {
-        format!(" It does not explain those by {} either.", list(&others))
+        format!(" It does not explain those by {} either.", names(others))
     };
-    format!("Chance does not explain the differences in {label} {first}. {pair}{others}")
+    let unclear: Vec<&Tested<'_>> = found(Finding::Disagree).collect();
+    let unclear = if unclear.is_empty() {
+        String::new()
+    } else {
+        format!(" Nothing can be said about those by {}: the two tests disagree.", names(unclear))
+    };
+    format!("Chance does not explain the differences in {label} {first}. {pair}{others}{unclear}")
 }
 
-/// An attribute with the test of its groups.
+/// No attribute differs by both tests; `tested` begins with the largest gap.
+fn nothing_shown(tested: &[Tested<'_>], label: &str, report: &EvaluationReport) -> String {
+    let found = |finding: Finding| tested.iter().find(|tested| tested.evidence.finding == finding);
+    if let Some(unclear) = found(Finding::Disagree) {
+        let range = interval(&unclear.attribute.gap).unwrap_or_default();
+        let why = unclear.evidence.conclusion(unclear.attribute, report);
+        return format!("Whether groups differ in {label} cannot be said: {unclear}, interval {range}. {why}");
+    }
+    let largest = &tested[0];
+    let shown = format!("No difference between groups in {label} can be told from chance; the largest is {largest}.");
+    match found(Finding::OnlyUnadjusted) {
+        Some(other) => format!(
+            "{shown} That by {} would be rare by chance if no other attribute had been tested (p {}).",
+            other.attribute.attribute,
+            p_relation(other.evidence.p)
+        ),
+        None => shown,
+    }
+}
+
+/// An attribute with the tests of its groups.
 struct Tested<'a> {
     attribute: &'a AttributeReport,
-    /// That of the gap of relabelled groups, otherwise the smallest of its pairs; adjusted for the attributes.
-    p: f64,
+    evidence: Evidence,
 }
 
 impl<'a> Tested<'a> {
-    /// `None` if no two groups have a difference with a p value.
-    fn of(attribute: &'a AttributeReport, n_attributes: usize) -> Option<Self> {
-        let of_pairs = || attribute.differences.iter().filter_map(p_of_pair).min_by(f64::total_cmp);
-        let p = match &attribute.gap_by_chance {
-            Some(by_chance) => by_chance.p_holm.unwrap_or(by_chance.p_value),
-            None => (of_pairs()? * n_attributes as f64).min(1.0),
-        };
-        attribute.gap.value.map(|_| Self { attribute, p })
-    }
-
     fn gap(&self) -> f64 {
         self.attribute.gap.value.unwrap_or(0.0)
     }
@@ -133,7 +148,7 @@ impl<'a> Tested<'a> {
     /// The two groups with the largest of the differences that chance does not explain.
     fn clearest_pair(&self, error: f64) -> Option<&'a GroupDifference> {
         let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
-        let clear = self.attribute.differences.iter().filter(|pair| p_of_pair(pair).is_some_and(|p| p < error));
+        let clear = self.attribute.differences.iter().filter(|pair| p_of_pair(pair).is_some_and(|p| p <= error + 1e-9));
         clear.max_by(|a, b| size(a).total_cmp(&size(b)))
     }
 }
@@ -145,13 +160,8 @@ impl std::fmt::Display for Tested<'_> {
         if let Some(by_chance) = &self.attribute.gap_by_chance {
             write!(f, ", {} by chance", number(by_chance.mean))?;
         }
-        write!(f, "; p {})", p_relation(self.p))
+        write!(f, "; p {})", p_relation(self.evidence.p_shown()))
     }
-}
-
-/// Adjusted for the pairs of the attribute.
-fn p_of_pair(pair: &GroupDifference) -> Option<f64> {
-    pair.difference.p_holm.or(pair.difference.p_value)
 }
 
 fn signed(value: Option<f64>) -> String {
@@ -301,37 +311,62 @@ mod tests {
         );
     }
 
+    /// The verdict on a report whose groups of `sex` have this p value of the gap (raw and adjusted), this interval of the gap
+    /// and this p value of the two groups; `age` differs by neither test.
+    fn said(of_gap: Option<[f64; 2]>, lower: f64, of_pair: f64) -> String {
+        let mut report = report();
+        let sex = &mut report.metrics[0].attributes[0];
+        match (of_gap, &mut sex.gap_by_chance) {
+            (Some([p, holm]), Some(by_chance)) => (by_chance.p_value, by_chance.p_holm) = (p, Some(holm)),
+            (_, by_chance) => *by_chance = None,
+        }
+        sex.gap.lower = Some(lower);
+        sex.differences[0].difference.p_value = Some(of_pair);
+        largest_difference(&report.metrics[0], &report)
+    }
+
     #[test]
-    fn groups_differ_if_relabelled_ones_rarely_do_and_two_are_named_if_they_differ_by_themselves() {
-        let said = |of_gap: Option<f64>, of_pair: f64| {
-            let mut report = report();
-            let sex = &mut report.metrics[0].attributes[0];
-            match (of_gap, &mut sex.gap_by_chance) {
-                (Some(p), Some(by_chance)) => by_chance.p_holm = Some(p),
-                (_, by_chance) => *by_chance = None,
-            }
-            sex.differences[0].difference.p_value = Some(of_pair);
-            largest_difference(&report.metrics[0], &report)
-        };
-        assert!(said(Some(0.06), 0.001).starts_with("No difference"), "the gap is not rare by chance");
+    fn groups_differ_if_both_tests_say_so_and_two_are_named_if_they_differ_by_themselves() {
+        let none = "No difference between groups in C^td can be told from chance; the largest is by age (gap 0.160; p = 0.500).";
+        assert_eq!(said(Some([0.07, 0.14]), 0.0, 0.06), none);
         assert_eq!(
-            said(Some(0.04), 0.03),
+            said(Some([0.02, 0.04]), 0.01, 0.03),
             "Chance does not explain the differences in C^td by sex (gap 0.050, 0.062 by chance; p = 0.040). Most of all female \
-             minus male: 0.050 (interval -0.040 to 0.130; p = 0.030)."
+             minus male: 0.050 (interval -0.140 to 0.130; p = 0.030)."
         );
         assert!(
-            said(Some(0.04), 0.06)
-                .ends_with("Which of its groups differ cannot be said: no interval of two groups excludes 0.")
+            said(Some([0.02, 0.04]), 0.01, 0.06)
+                .ends_with("Which of its groups differ cannot be said: no two do so by themselves.")
         );
-        assert!(said(None, 0.03).starts_with("No difference"), "0.03 for each of two attributes is 0.06");
-        assert!(said(None, 0.02).contains("by sex (gap 0.050; p = 0.040). Most of all female minus male"));
+        let alone = "That by sex would be rare by chance if no other attribute had been tested (p = 0.030).";
+        assert_eq!(said(Some([0.03, 0.06]), 0.01, 0.03), format!("{none} {alone}"));
+        assert_eq!(said(None, 0.01, 0.03), format!("{none} {alone}"), "0.03 for each of two attributes is 0.06");
+        assert!(said(None, 0.01, 0.02).contains("by sex (gap 0.050; p = 0.040). Most of all female minus male"));
+    }
+
+    #[test]
+    fn where_exchanged_labels_and_the_interval_disagree_nothing_is_said_about_a_difference() {
+        assert_eq!(
+            said(Some([0.02, 0.04]), 0.0, 0.06),
+            "Whether groups differ in C^td cannot be said: by sex (gap 0.050, 0.062 by chance; p = 0.020), interval 0.000 to \
+             0.173. Groups whose labels are exchanged rarely have a gap as large (p = 0.020): the two tests disagree, so nothing \
+             can be said about a difference."
+        );
+        let often = said(Some([0.06, 0.12]), 0.01, 0.04);
+        assert!(
+            often.contains("Groups whose labels are exchanged often have a gap as large (p = 0.060): the two"),
+            "{often}"
+        );
     }
 
     #[test]
     fn the_largest_of_the_clear_differences_is_named_and_other_attributes_that_differ() {
         let mut report = report();
-        report.metrics[0].attributes[0].gap_by_chance.as_mut().unwrap().p_holm = Some(0.01);
+        let sex = &mut report.metrics[0].attributes[0];
+        sex.gap.lower = Some(0.01);
+        (sex.gap_by_chance.as_mut().unwrap().p_value, sex.gap_by_chance.as_mut().unwrap().p_holm) = (0.01, Some(0.01));
         let age = &mut report.metrics[0].attributes[1];
+        age.gap.lower = Some(0.01);
         let mut pair = |value: f64, p: f64| {
             let mut pair = age.differences[0].clone();
             (pair.first, pair.difference.value, pair.difference.p_value) = (value.to_string(), Some(value), Some(p));
@@ -342,6 +377,9 @@ mod tests {
         let said = largest_difference(&report.metrics[0], &report);
         assert!(said.contains("by age (gap 0.160; p = 0.002). Most of all -0.1 minus"), "{said}");
         assert!(said.ends_with("It does not explain those by sex either."), "{said}");
+        report.metrics[0].attributes[0].gap.lower = Some(0.0);
+        let said = largest_difference(&report.metrics[0], &report);
+        assert!(said.ends_with("Nothing can be said about those by sex: the two tests disagree."), "{said}");
     }
 
     #[test]

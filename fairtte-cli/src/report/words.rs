@@ -6,6 +6,7 @@ use fairtte_metrics::evaluation::{
 };
 
 use super::differences;
+use super::evidence::Evidence;
 use super::format::{count, interval, number, p_relation, percent};
 use super::rows::{by_chance, reason};
 
@@ -36,7 +37,7 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
     let mut statements = vec![Statement::new("Overall", overall(report))];
     let Some(main) = report.metrics.first() else { return statements };
     for attribute in &main.attributes {
-        let mut sentences = vec![differences(attribute, main)];
+        let mut sentences = vec![differences(attribute, main, report)];
         let ibs = report
             .metric("ibs")
             .or_else(|| report.metric("cause-ibs"))
@@ -182,7 +183,7 @@ fn with_interval(estimate: &Estimate, report: &EvaluationReport) -> String {
 }
 
 /// The gap of `metric`, the worst and the best group, and whether the data show a difference.
-fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
+fn differences(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> String {
     let label = &metric.label;
     let Some(gap) = attribute.gap.value else {
         return format!("No difference in {label} can be given: {}.", reason(&attribute.gap));
@@ -203,39 +204,41 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
     } else {
         String::new()
     };
-    format!("{facts}.{left_out} {}", reading_of_gap(attribute))
+    let conclusion = Evidence::of(attribute, metric, report).map(|found| found.conclusion(attribute, report));
+    let reading = reading_of_gap(attribute, metric, report);
+    let sentences: Vec<String> = reading.into_iter().chain(conclusion).collect();
+    let certain = if sentences.is_empty() {
+        "Without an interval nothing can be said about how certain that is.".to_owned()
+    } else {
+        sentences.join(" ")
+    };
+    format!("{facts}.{left_out} {certain}")
 }
 
-fn reading_of_gap(attribute: &AttributeReport) -> String {
+/// Whether the interval contains 0, and what chance makes of the gap; `None` without either.
+fn reading_of_gap(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> Option<String> {
     if let Some(pair) = differences::only_pair(attribute) {
         return reading_of_difference(pair);
     }
-    let reading = match ends(&attribute.gap) {
-        Some((lower, _)) if lower <= 0.0 => "The interval contains 0: these data do not show that the groups differ.",
-        Some(_) => "The interval, which covers all pairs of groups at once, does not contain 0.",
-        None => "Without an interval nothing can be said about how certain that is.",
-    };
-    match by_chance(attribute) {
-        Some(chance) => format!("{reading} Gaps of groups of these sizes whose labels are exchanged: {chance}."),
-        None => reading.to_owned(),
-    }
+    let reading = ends(&attribute.gap).map(|(lower, _)| {
+        let contains = if lower <= 0.0 { "contains 0" } else { "does not contain 0" };
+        format!("The interval, which covers all pairs of groups at once, {contains}.")
+    });
+    let chance = by_chance(metric, attribute, report)
+        .map(|chance| format!("Gaps of groups of these sizes whose labels are exchanged: {chance}."));
+    let sentences: Vec<String> = reading.into_iter().chain(chance).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// An interpretation of the paired difference of two groups; unlike their gap it has a sign, and its interval can
-/// contain 0.
-fn reading_of_difference(pair: &GroupDifference) -> String {
+/// contain 0. `None` without an interval.
+fn reading_of_difference(pair: &GroupDifference) -> Option<String> {
     let difference = &pair.difference;
-    let Some((lower, upper)) = difference.lower.zip(difference.upper) else {
-        return "Without an interval nothing can be said about how certain that is.".to_owned();
-    };
+    let (lower, upper) = difference.lower.zip(difference.upper)?;
     let range = differences::ends(difference).unwrap_or_default();
     let p = difference.p_value.map_or_else(String::new, |p| format!(" (p {})", p_relation(p)));
-    let verdict = if lower <= 0.0 && upper >= 0.0 {
-        "contains 0: these data do not show a difference"
-    } else {
-        "does not contain 0, which equal groups would rarely give"
-    };
-    format!("The interval of {}, {range}{p}, {verdict}.", differences::name(pair))
+    let contains = if lower <= 0.0 && upper >= 0.0 { "contains 0" } else { "does not contain 0" };
+    Some(format!("The interval of {}, {range}{p}, {contains}.", differences::name(pair)))
 }
 
 /// The limits of the interpretation of a gap.
@@ -274,14 +277,19 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
     metric.attributes.iter().find(|attribute| attribute.attribute == name)
 }
 
-/// Groups whose values are based on few events, and the least certain value of the main metric.
-fn few_events(report: &EvaluationReport) -> Option<Statement> {
-    let main = report.metrics.first()?;
-    let (n_of, what): (fn(&Estimate) -> usize, &str) = match report.class {
+/// How many samples carry a value, and what they are called: events, of a class samples of the rarer one.
+pub(super) fn carried_by(report: &EvaluationReport) -> (fn(&Estimate) -> usize, &'static str) {
+    match report.class {
         None if report.masks.is_some() => (|of| of.n_events, "samples with a value"),
         None => (|of| of.n_events, "events"),
         Some(_) => (|of| of.n_events.min(of.n - of.n_events), "samples of one of the classes"),
-    };
+    }
+}
+
+/// Groups whose values are based on few events, and the least certain value of the main metric.
+fn few_events(report: &EvaluationReport) -> Option<Statement> {
+    let main = report.metrics.first()?;
+    let (n_of, what) = carried_by(report);
     let mut attributes = Vec::new();
     for (index, attribute) in main.attributes.iter().enumerate() {
         let values = |level: usize| {

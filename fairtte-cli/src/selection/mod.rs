@@ -10,12 +10,14 @@
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
 //! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
-//! evaluate the test part, `horizon.rs` with weights for censoring where a class is made from times, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
-//! `page.rs` show, the latter with means over seeds (`seeds.rs`).
+//! evaluate the test part, `horizon.rs` with weights for censoring where a class is made from times, `ranks.rs` compares over blocks,
+//! `verdict.rs` is the result, which `table.rs` and `page.rs` show, the latter with means over seeds (`seeds.rs`); `flat.rs` has every
+//! number in one table.
 
 mod candidates;
 mod change;
 mod choose;
+mod flat;
 mod horizon;
 mod page;
 mod pick;
@@ -31,6 +33,7 @@ pub(crate) use candidates::Runs;
 #[cfg(feature = "train")]
 pub(crate) use change::change;
 pub(crate) use choose::{Asked, choose};
+pub(crate) use flat::csv;
 pub(crate) use page::page;
 #[cfg(feature = "train")]
 pub(crate) use scored_part::OfClass;

@@ -3,18 +3,19 @@
 
 use fairtte_metrics::evaluation::on_front;
 
+use super::flat::csv;
 use super::horizon;
 use super::seeds::{Mean, gap_change, over_seeds};
 use super::table::{Medium, RANKS, name, number, p_value, preamble, ranks, title, with_sign};
 use super::verdict::{Block, Change, Scores, Standing, Verdict};
 use crate::CliError;
-use crate::report::{ChoiceBlock, ChoicePage, ChoiceRow, Place, listed, render_choice};
+use crate::report::{ChoiceBlock, ChoicePage, ChoiceRow, Place, listed};
 
-/// The page of a choice.
+/// What the page of a choice shows.
 ///
 /// # Errors
-/// [`CliError::Report`] if it cannot be drawn, which no input should cause.
-pub(crate) fn page(verdict: &Verdict) -> Result<String, CliError> {
+/// [`DataError`](fairtte_data::DataError) if the flat table cannot be made, which no input should cause.
+pub(crate) fn page(verdict: &Verdict) -> Result<ChoicePage<'static>, CliError> {
     let mut strategies: Vec<&str> = Vec::new();
     for row in verdict.blocks.iter().flat_map(|block| &block.rows) {
         if !strategies.contains(&row.strategy.as_str()) {
@@ -33,7 +34,7 @@ pub(crate) fn page(verdict: &Verdict) -> Result<String, CliError> {
     };
     let folds = if verdict.n_folds > 1 { format!("; {} folds", verdict.n_folds) } else { String::new() };
     let not_trained = verdict.not_trained.iter().map(|run| format!("{}: {}", run.runs.join(", "), run.because));
-    let page = ChoicePage {
+    Ok(ChoicePage {
         title: named,
         subtitle: format!("{} test samples, {} events; {seeds}{folds}", verdict.n_test, verdict.n_test_events),
         paragraphs: preamble(verdict, Medium::Page),
@@ -41,8 +42,8 @@ pub(crate) fn page(verdict: &Verdict) -> Result<String, CliError> {
         about_ranks: RANKS,
         ranks: verdict.ranks.iter().map(ranks).collect(),
         not_trained: not_trained.collect(),
-    };
-    Ok(render_choice(&page)?)
+        csv: csv(verdict)?,
+    })
 }
 
 fn of_block(block: &Block, verdict: &Verdict) -> ChoiceBlock {
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_page_names_what_is_compared_and_is_accessible() {
-        let html = page(&with_seeds()).unwrap();
+        let html = render_choice(&page(&with_seeds()).unwrap()).unwrap();
         assert!(html.contains("<h1>a|b, sam and swad compared with erm</h1>"), "{html}");
         assert!(html.contains("over seeds: mean \u{b1} standard error") && !html.contains("percent of that row"));
         assert_eq!(html.matches("<svg").count(), 2);

@@ -7,8 +7,13 @@ use crate::report::wrap;
 use super::horizon;
 use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role, Rule, Spread, Standing, Verdict};
 
-/// Columns of running text on a terminal.
-const WIDTH: usize = 100;
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+/// A strategy with a longer name goes on below.
+const LONGEST_NAME: usize = 28;
+const INDENT: usize = 2;
+/// Spaces between two columns.
+const GAP: usize = 2;
 
 /// Head and rows of one table.
 struct Table {
@@ -21,7 +26,8 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
     let mut lines: Vec<String> =
         preamble(verdict, Medium::Text).iter().flat_map(|paragraph| wrap(paragraph, WIDTH)).collect();
     for block in &verdict.blocks {
-        lines.extend([String::new(), title(block, verdict)]);
+        lines.push(String::new());
+        lines.extend(wrap(&title(block, verdict), WIDTH));
         let warnings = block.warnings.iter().map(|warning| format!("warning: {warning}"));
         lines.extend(warnings.flat_map(|warning| wrap(&warning, WIDTH)));
         for table in tables(block, verdict) {
@@ -33,9 +39,10 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
         lines.extend(wrap(RANKS, WIDTH));
         lines.extend(verdict.ranks.iter().map(ranks).flat_map(|text| wrap(&text, WIDTH)));
     }
-    lines.extend(
-        verdict.not_trained.iter().map(|run| format!("\nnot trained: {}: {}", run.runs.join(", "), run.because)),
-    );
+    for run in &verdict.not_trained {
+        lines.push(String::new());
+        lines.extend(wrap(&format!("not trained: {}: {}", run.runs.join(", "), run.because), WIDTH));
+    }
     lines.join("\n")
 }
 
@@ -323,18 +330,48 @@ fn points(change: Option<&Change>, in_percent: bool) -> String {
     }
 }
 
+/// The table in pieces that fit a terminal, each with the first column; a cell that is too long goes on below.
 fn plain(table: &Table) -> Vec<String> {
     let Table { head, rows } = table;
     let all = || std::iter::once(head).chain(rows);
-    let n_columns = all().map(Vec::len).max().unwrap_or(0);
-    let width =
+    let longest =
         |column: usize| all().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..n_columns).map(width).collect();
-    let line = |cells: &Vec<String>| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
+    let first = longest(0).min(LONGEST_NAME);
+    let room = WIDTH - INDENT - first;
+    let width = |column: usize| if column == 0 { first } else { longest(column).min(room - GAP) };
+    let mut pieces: Vec<Vec<usize>> = Vec::new();
+    let mut used = room;
+    for column in 1..head.len() {
+        let needed = GAP + width(column);
+        if used + needed > room {
+            pieces.push(vec![0]);
+            used = 0;
+        }
+        used += needed;
+        pieces.last_mut().expect("the first column begins a piece").push(column);
+    }
+    let of_piece = |piece: &Vec<usize>| {
+        let columns: Vec<(usize, usize)> = piece.iter().map(|&column| (column, width(column))).collect();
+        let lines: Vec<String> = all().flat_map(|row| lines_of(row, &columns)).collect();
+        std::iter::once(String::new()).chain(lines).collect::<Vec<_>>()
     };
-    std::iter::once(String::new()).chain(all().map(line)).collect()
+    pieces.iter().flat_map(of_piece).collect()
+}
+
+/// The cells of these columns (place and width), as many lines as the longest of them needs.
+fn lines_of(row: &[String], columns: &[(usize, usize)]) -> Vec<String> {
+    let cells: Vec<(Vec<String>, usize)> =
+        columns.iter().map(|&(place, width)| (wrap(row.get(place).map_or("", String::as_str), width), width)).collect();
+    let n_lines = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0);
+    let line = |k: usize| {
+        let texts = cells.iter().map(|(lines, width)| {
+            let text = lines.get(k).map_or("", String::as_str);
+            format!("{text:<width$}")
+        });
+        let joined = texts.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        format!("{}{}", " ".repeat(INDENT), joined.trim_end())
+    };
+    (0..n_lines).map(line).collect()
 }
 
 pub(super) fn ranks(comparison: &RankComparison) -> String {

@@ -187,9 +187,12 @@ pub(crate) fn each_metric<T>(
     let requested: Vec<RequestedAt> =
         others.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
     let labels: Vec<String> = requested.iter().map(RequestedAt::label).collect();
-    let descriptions = others.iter().zip(&requested).zip(&labels).map(|(((name, _), requested), label)| {
-        let (convention, direction) = (requested.metric.convention(), requested.metric.direction());
-        MetricDescription { name, label, convention, direction }
+    let risk = input.settings.risk;
+    let conventions: Vec<String> =
+        requested.iter().map(|requested| risk.named_in(requested.metric.convention())).collect();
+    let texts = labels.iter().zip(&conventions);
+    let descriptions = others.iter().zip(&requested).zip(texts).map(|(((name, _), requested), (label, convention))| {
+        MetricDescription { name, label, convention, direction: requested.metric.direction() }
     });
     let descriptions: Vec<MetricDescription<'_>> = descriptions.collect();
     let prepared = if requested.is_empty() { &[] } else { predictions };

@@ -11,7 +11,7 @@ use crate::evaluation::evaluated::{Evaluated, Input};
 use crate::evaluation::metrics::PreparedMetric;
 use crate::evaluation::prepared::Prepared;
 use crate::evaluation::report::{Difference, MetricDescription, MetricReport};
-use crate::evaluation::summary::{Summary, difference, without_test_if_few};
+use crate::evaluation::summary::{Summary, difference, judged};
 use crate::rank::{AucConvention, AucTd, PreparedAucTd};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, Reading, SubjectId};
 
@@ -119,7 +119,7 @@ pub fn evaluate_at_horizon(
         .chain(levels.map(|(k, level)| [evaluated.group(0, k, level), evaluated.group(1, k, level)]));
     let differences = pairs.zip(&left_out).map(|([naive, weighted], counts)| {
         let n_rarer = counts.n_positive.min(counts.n_negative);
-        without_test_if_few(difference(&naive, &weighted, settings), COUNTED, n_rarer, settings.min_events)
+        judged(difference(&naive, &weighted, settings), COUNTED, n_rarer, settings.min_events)
     });
     let differences = differences.collect();
     Ok(HorizonReport { horizon, differences, left_out, naive: summary.metric(0), weighted: summary.metric(1) })

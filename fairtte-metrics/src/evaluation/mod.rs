@@ -71,5 +71,5 @@ pub use sampled_metrics::{
 };
 pub use settings::EvaluationSettings;
 pub use stop::Stop;
-pub use summary::FEW_FOR_INTERVALS;
+pub use summary::{CAUTION_OF_DISTANCES, FEW_FOR_INTERVALS};
 pub use time_window::TimeWindow;

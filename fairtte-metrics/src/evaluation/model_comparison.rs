@@ -4,15 +4,16 @@
 //! variation of draws that is common to both cancels. Source and definition of the interval and the p value:
 //! `paired.rs`. The p values of one metric are also adjusted for each other (Holm): those over all samples, in every
 //! group and of the gaps, of all pairs of models. Neither interval nor p value is given in a group with fewer events than
-//! `min-events`. A gap is not differentiable where groups are equal, so that the interval of a difference of gaps near 0
-//! is only approximate.
+//! `min-events`. A gap is not differentiable where groups are equal: the interval of a difference of two gaps comes from
+//! simultaneous intervals of the differences of all groups (`simultaneous/difference_of_gaps.rs`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
+use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled};
 use crate::evaluation::report::{Difference, MetricDescription};
-use crate::evaluation::summary::{difference, holm, to_adjust, without_test_if_few};
+use crate::evaluation::simultaneous::difference_of_gaps;
+use crate::evaluation::summary::{difference, holm, judged, to_adjust};
 use crate::evaluation::time_window::Covered;
 use crate::fairness::{Comparison, EquityScaling};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
@@ -227,12 +228,12 @@ impl Pair<'_> {
         let of_level = |level: usize| {
             let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
             let found = difference(&sampled(self.first), &sampled(self.second), self.settings);
-            without_test_if_few(found, self.first.counted, groups.groups[level].n_events, self.settings.min_events)
+            judged(found, self.first.counted, groups.groups[level].n_events, self.settings.min_events)
         };
         AttributeDifferences {
             attribute: groups.attribute.clone(),
             groups: groups.groups.iter().enumerate().map(|(k, group)| (group.level.clone(), of_level(k))).collect(),
-            gap: of_comparison(Comparison::Gap),
+            gap: self.gap(metric, attribute),
             worst: of_comparison(Comparison::Worst),
             gap_to_overall: of_comparison(Comparison::GapToOverall),
             ratio: of_comparison(Comparison::Ratio),
@@ -240,5 +241,22 @@ impl Pair<'_> {
             equity_scaling: of_comparison(Comparison::EquityScaling(EquityScaling::FairTte)),
             equity_scaling_fair_seg: of_comparison(Comparison::EquityScaling(EquityScaling::FairSeg)),
         }
+    }
+    /// The difference of the gaps; none if they are about different groups.
+    fn gap(&self, metric: usize, attribute: usize) -> Difference {
+        let min_events = self.settings.min_events;
+        let sampled = |model: &Evaluated<'_>| model.comparison(metric, attribute, Comparison::Gap, min_events);
+        let (first, second) = (sampled(self.first), sampled(self.second));
+        let of_models = [self.first, self.second].map(|model| model.compared(metric, attribute, min_events).groups);
+        for (own, other) in of_models[0].iter().zip(&of_models[1]) {
+            if let (Ok(_), Err(reason)) | (Err(reason), Ok(_)) = (&own.value, &other.value) {
+                let reason = format!("group \"{}\" has a value of one of the two models only: {reason}", own.level);
+                return Difference { undefined: Some(reason), ..Difference::none() };
+            }
+        }
+        let levels = || (0..of_models[0].len()).filter(|level| of_models[0][*level].value.is_ok());
+        let groups = |model: &Evaluated<'_>| levels().map(|level| model.group(metric, attribute, level)).collect();
+        let (of_first, of_second): (Vec<Sampled>, Vec<Sampled>) = (groups(self.first), groups(self.second));
+        difference_of_gaps((&first, &of_first), (&second, &of_second), self.settings)
     }
 }

@@ -381,8 +381,27 @@ pub struct Difference {
     /// pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_holm: Option<f64>,
+    /// Why the interval may be too narrow, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// Replicates in which either value does not exist; the interval is computed from the others.
     pub undefined_replicates: usize,
+}
+
+impl Difference {
+    /// One without a value.
+    pub(crate) fn none() -> Self {
+        Self {
+            value: None,
+            undefined: None,
+            lower: None,
+            upper: None,
+            p_value: None,
+            p_holm: None,
+            caution: None,
+            undefined_replicates: 0,
+        }
+    }
 }
 
 /// One metric in one group.

@@ -13,7 +13,10 @@
 //! Source: Westfall & Young (1993), Resampling-based multiple testing, section 2.5; Romano & Wolf (2005),
 //! doi:10.1111/j.1468-0262.2005.00615.x (studentised maxima).
 
+mod difference_of_gaps;
 mod equity_scaling;
+
+pub(crate) use difference_of_gaps::{difference_of_gaps, p_by_bisection};
 
 use crate::evaluation::evaluated::{Evaluated, Sampled};
 use crate::evaluation::summary::difference;
@@ -177,21 +180,46 @@ fn deviations(numbers: &[&Signed]) -> Option<Vec<Vec<f64>>> {
 
 /// Intervals that contain all true values together. `None` without replicates.
 fn simultaneous(numbers: &[Signed], level: f64) -> Option<Vec<(f64, f64)>> {
-    let deviations = deviations(&numbers.iter().collect::<Vec<_>>())?;
-    let error = |of: &Vec<f64>| {
-        let mean = of.iter().sum::<f64>() / of.len() as f64;
-        (of.iter().map(|deviation| (deviation - mean).powi(2)).sum::<f64>() / of.len() as f64).sqrt()
-    };
-    let errors: Vec<f64> = deviations.iter().map(error).collect();
-    let studentised = |place: usize| {
-        let of_number = deviations.iter().zip(&errors).filter(|(_, error)| **error > 0.0);
-        of_number.map(|(deviations, error)| deviations[place].abs() / error).fold(0.0, f64::max)
-    };
-    let mut largest: Vec<f64> = (0..deviations[0].len()).map(studentised).collect();
-    largest.sort_by(f64::total_cmp);
-    let c = quantile(&largest, level);
-    let interval = |(number, error): (&Signed, &f64)| (number.value - c * error, number.value + c * error);
-    Some(numbers.iter().zip(&errors).map(interval).collect())
+    Some(Simultaneous::new(numbers)?.intervals(numbers, level))
+}
+
+/// What simultaneous intervals of any level are computed from.
+struct Simultaneous {
+    /// The standard error of every number.
+    errors: Vec<f64>,
+    /// By replicate, the largest deviation of a number in standard errors; ascending.
+    largest: Vec<f64>,
+}
+
+impl Simultaneous {
+    /// `None` without numbers or replicates. O(numbers x replicates).
+    fn new(numbers: &[Signed]) -> Option<Self> {
+        let deviations = deviations(&numbers.iter().collect::<Vec<_>>())?;
+        let error = |of: &Vec<f64>| {
+            let mean = of.iter().sum::<f64>() / of.len() as f64;
+            (of.iter().map(|deviation| (deviation - mean).powi(2)).sum::<f64>() / of.len() as f64).sqrt()
+        };
+        let errors: Vec<f64> = deviations.iter().map(error).collect();
+        let studentised = |place: usize| {
+            let of_number = deviations.iter().zip(&errors).filter(|(_, error)| **error > 0.0);
+            of_number.map(|(deviations, error)| deviations[place].abs() / error).fold(0.0, f64::max)
+        };
+        let mut largest: Vec<f64> = (0..deviations[0].len()).map(studentised).collect();
+        largest.sort_by(f64::total_cmp);
+        Some(Self { errors, largest })
+    }
+
+    /// Replicates that define all numbers.
+    fn n_replicates(&self) -> usize {
+        self.largest.len()
+    }
+
+    /// One interval per number, of the numbers that the errors are those of.
+    fn intervals(&self, numbers: &[Signed], level: f64) -> Vec<(f64, f64)> {
+        let c = quantile(&self.largest, level);
+        let interval = |(number, error): (&Signed, &f64)| (number.value - c * error, number.value + c * error);
+        numbers.iter().zip(&self.errors).map(interval).collect()
+    }
 }
 
 #[cfg(test)]

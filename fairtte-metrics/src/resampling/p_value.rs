@@ -88,7 +88,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::resampling::JackknifeValues;
+    use crate::SubjectId;
+    use crate::resampling::{Bootstrap, JackknifeValues, Nested, Resample};
 
     fn some(values: &[f64]) -> Vec<Option<f64>> {
         values.iter().copied().map(Some).collect()
@@ -107,11 +108,26 @@ mod tests {
             let jitter = |k: usize| if coarse { 0.0 } else { (k as f64 * 0.37).sin() };
             let replicates = grid.iter().enumerate().map(|(k, g)| Some(f64::from(*g) + jitter(k))).collect::<Vec<_>>();
             let jackknife = JackknifeValues::new(blocks.iter().map(|block| Some(f64::from(*block))).collect());
-            let number = Replicated::new(f64::from(value), &replicates).with_jackknife(&jackknife);
-            for method in [IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca] {
+            let subjects: Vec<SubjectId> = (0..blocks.len()).map(|block| SubjectId::new(format!("s{block:02}"))).collect();
+            let bootstrap = Bootstrap::new(&subjects, Resample::Subject, replicates.len(), 1);
+            let nested = Nested::new(&bootstrap, blocks.len());
+            // The standard errors of the replicates differ by up to a factor of 3.
+            let left_out = |k: usize| {
+                let (replicate, block) = (k / blocks.len(), k % blocks.len());
+                let spread = 0.5 + (replicate % 7) as f64 / 6.0;
+                replicates[replicate].map(|value| value + spread * ((3 * block + replicate) % 5) as f64)
+            };
+            let nested = nested.collect(jackknife.clone(), (0..nested.n()).map(left_out).collect()).unwrap();
+            let number = Replicated::new(f64::from(value), &replicates).with_jackknife(&jackknife).with_nested(&nested);
+            for method in
+                [IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca, IntervalMethod::Studentised]
+            {
                 let found = number.interval(1.0 - alpha, method).and_then(|i| Ok((i, number.p_value(0.95, method)?)));
                 let Ok((interval, Some(p))) = found else {
-                    prop_assert_eq!(method, IntervalMethod::Bca, "only BCa can be undefined");
+                    let has_error = blocks.iter().any(|block| *block != blocks[0]);
+                    let may_be_undefined = method == IntervalMethod::Bca
+                        || (method == IntervalMethod::Studentised && !has_error);
+                    prop_assert!(may_be_undefined, "{:?}: {:?}", method, found);
                     continue;
                 };
                 let contains = interval.lower <= 0.0 && interval.upper >= 0.0;

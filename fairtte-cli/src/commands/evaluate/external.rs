@@ -20,9 +20,9 @@ use crate::case_mix::CaseMix;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ExternalPage, external_verdict, render_external_page, render_external_table, tables_of_external, write_external,
+    ExternalPage, external_csv, external_verdict, render_external_page, render_external_table, tables_of_external,
 };
-use crate::run_folder::{OpenRun, RunFolder, write_json};
+use crate::run_folder::{OpenRun, RunFolder, write_json, write_text};
 use crate::scored::Scored;
 
 /// Width of the tables on a terminal.
@@ -200,6 +200,7 @@ pub(super) fn run(
         censoring: source.words,
         warnings: &warnings,
         notes: &notes,
+        csv: &call.target.csv_name(),
     };
     let record = Record {
         version: 1,
@@ -224,7 +225,7 @@ pub(super) fn run(
 fn publish(page: &ExternalPage<'_>, record: &Record<'_>, call: &Call<'_>) -> Result<(), CliError> {
     let target = call.target;
     write_json(target.evaluation(), record)?;
-    write_external(&target.evaluation().with_extension("csv"), page)?;
+    write_text(&target.csv(), &external_csv(page)?)?;
     target.write_page(&render_external_page(page)?, || tables_of_external(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {warning}")));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));

@@ -2,7 +2,7 @@
 //! bootstrap draws.
 //!
 //! Every file is read and refused as if it were the only one (`read.rs`). Samples that a file lacks are left out for all
-//! models, and counted.
+//! models, and counted. The Cox model of `--baseline` is one more model.
 
 pub(super) mod read;
 
@@ -24,8 +24,9 @@ use super::outside::{Call, censoring_sample, note_on_causes};
 use super::publish::CensoringSample;
 use crate::CliError;
 use crate::args::Evaluate;
+use crate::baseline::CoxModel;
 use crate::progress::say;
-use crate::report::{ModelsPage, render_models_page, render_models_table, tables_of_models, write_models};
+use crate::report::{ModelsPage, models_csv, render_models_page, render_models_table, tables_of_models};
 use crate::run_folder::write_text;
 use crate::scored::Scored;
 
@@ -76,8 +77,10 @@ pub(super) fn run(
         Some(cohort) => read::with_cohort(arguments, names, cohort, call)?,
         None => read::alone(arguments, names, attributes)?,
     };
-    let reports = evaluate(&compared, reference, call)?;
-    publish(arguments, &compared, &reports, call)
+    let any = compared.any()?;
+    let cox = compared.baseline.as_ref().map(|inputs| inputs.cox(any, call.settings)).transpose()?;
+    let reports = evaluate(&compared, cox.as_ref(), reference, call)?;
+    publish(arguments, (&compared, cox.as_ref()), &reports, call)
 }
 
 /// The place of the model that the others are compared with.
@@ -89,9 +92,15 @@ pub(super) fn reference(arguments: &Evaluate, names: &[String]) -> Result<usize,
     })
 }
 
-fn evaluate(compared: &Compared, reference: usize, call: &Call<'_>) -> Result<ModelReports, CliError> {
+fn evaluate(
+    compared: &Compared,
+    cox: Option<&CoxModel>,
+    reference: usize,
+    call: &Call<'_>,
+) -> Result<ModelReports, CliError> {
     compared.models.iter().try_for_each(|model| model.scored.check_units(call.settings.reading))?;
     let models = compared.models.iter().map(|model| (model.name.as_str(), &model.scored.curves));
+    let models = models.chain(cox.map(|cox| (cox.name.as_str(), &cox.curves)));
     let any = compared.any()?;
     let Scored { cohort, rows, censoring, groups, .. } = any;
     let (subjects, settings) = (cohort.subjects(rows), call.settings);
@@ -136,8 +145,13 @@ struct Record<'a> {
 #[serde(rename_all = "kebab-case")]
 struct OfModel<'a> {
     name: &'a str,
+    /// Absent of the Cox model of the covariates.
     #[serde(flatten)]
-    model: &'a Model,
+    model: Option<&'a Model>,
+    /// What the Cox model of the covariates was fitted on: `train`, or `evaluated`, then every sample is predicted by models of
+    /// the other folds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fitted_on: Option<&'static str>,
     #[serde(skip_serializing_if = "Coverage::is_complete")]
     coverage: Coverage,
     warnings: Vec<Warning>,
@@ -146,7 +160,12 @@ struct OfModel<'a> {
 }
 
 /// Writes the three files and shows the result.
-fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, call: &Call<'_>) -> Result<(), CliError> {
+fn publish(
+    arguments: &Evaluate,
+    (compared, cox): (&Compared, Option<&CoxModel>),
+    reports: &ModelReports,
+    call: &Call<'_>,
+) -> Result<(), CliError> {
     let part = compared.has_parts.then_some(call.outputs.part);
     let sample = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
     let of_model = |(model, (name, report)): (&'_ Model, &'_ (String, EvaluationReport))| -> Result<_, CliError> {
@@ -169,21 +188,34 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
     let warnings: Vec<String> = of_models.chain(of_samples.iter().map(|warning| warning.text.clone())).collect();
     let any = compared.any()?;
     let title = arguments.own.title.as_deref();
-    let names: Vec<&str> = found.iter().map(|(name, ..)| name.as_str()).collect();
+    let names: Vec<&str> = reports.models.iter().map(|(name, _)| name.as_str()).collect();
     let by_names = format!("Comparison of {}", crate::report::listed(&names));
+    let of_cox = cox.map(|cox| (cox.name.clone(), cox.fit()));
+    let facts: Vec<(String, String)> = compared.facts.iter().cloned().chain(of_cox).collect();
+    let (csv_name, csv) = (call.target.csv_name(), models_csv(reports)?);
     let page = ModelsPage {
         title: title.unwrap_or(&by_names),
         // Without a cohort, its name is that of the first file.
         subtitle: if arguments.cohort.is_some() { &any.cohort.name } else { "" },
-        facts: &compared.facts,
+        facts: &facts,
         reports,
         time_unit: &any.cohort.time_unit,
         censoring: censoring_sample(compared.censoring.fitted_on, part),
         warnings: &warnings,
         notes: &notes,
+        csv: (&csv_name, &csv),
         class_tables: &[],
     };
-    let models = found.iter().zip(&compared.models).zip(&reports.models);
+    let mut models: Vec<OfModel<'_>> = Vec::new();
+    for (((_, warnings, coverage, _), model), (name, report)) in found.iter().zip(&compared.models).zip(&reports.models)
+    {
+        let warnings = warnings.iter().chain(&of_samples).cloned().collect();
+        models.push(OfModel { name, model: Some(model), fitted_on: None, coverage: *coverage, warnings, report });
+    }
+    if let (Some(cox), Some((name, report))) = (cox, reports.models.get(models.len())) {
+        let (coverage, warnings) = (any.coverage(call.settings.reading)?, of_samples.clone());
+        models.push(OfModel { name, model: None, fitted_on: Some(cox.fitted_on), coverage, warnings, report });
+    }
     let record = Record {
         part: part.map_or("all", Part::name),
         reference: &reports.reference,
@@ -193,22 +225,14 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
         repair: super::outside::repair_name(arguments),
         title,
         notes: &notes,
-        models: models
-            .map(|(((name, warnings, coverage, _), model), (_, report))| OfModel {
-                name,
-                model,
-                coverage: *coverage,
-                warnings: warnings.iter().chain(&of_samples).cloned().collect(),
-                report,
-            })
-            .collect(),
+        models,
         differences: &reports.pairs,
         trade_offs: &reports.trade_offs,
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     let target = call.target;
     write_text(target.evaluation(), &text)?;
-    write_models(&target.evaluation().with_extension("csv"), reports)?;
+    write_text(&target.csv(), &csv)?;
     target.write_page(&render_models_page(&page)?, || tables_of_models(&page))?;
     for warning in &warnings {
         say(format!("warning: {warning}"));

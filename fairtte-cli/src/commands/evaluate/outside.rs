@@ -57,10 +57,6 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
     }
-    if names.is_some() && !arguments.scores.baseline.is_empty() {
-        let message = "a baseline stands beside one model, expected one --predictions".to_owned();
-        return Err(CliError::setting("--baseline", message, None));
-    }
     if names.is_some() && settings.sensitivity.is_some() {
         let message =
             "sensitivity to informative censoring stands beside one model, expected one --predictions".to_owned();
@@ -151,7 +147,7 @@ fn alone(
     let report = scored.evaluate_outside(settings)?;
     let sensitivity = Sensitivity::required(&scored, settings)?;
     let baseline = baseline::of_table(
-        &covariates,
+        covariates,
         (arguments.train.as_deref(), train.clone(), &own.missing),
         &scored,
         settings,
@@ -278,6 +274,7 @@ fn publish_outside(
         flow: &[],
         warnings: &warnings,
         notes: &input.notes,
+        csv: &target.csv_name(),
     };
     let coverage = scored.coverage(report.settings.reading)?;
     publish(target, &page, &About { part, run: None, input: Some(input), coverage }, outputs)

@@ -254,6 +254,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
         flow: &predicted.flow(run)?,
         warnings: &warnings,
         notes: &input.notes,
+        csv: &call.target.csv_name(),
     };
     let about = About { part: None, run: None, input: Some(&input), coverage };
     let text = write(call.target, &page, &about)?;

@@ -10,6 +10,7 @@ use fairtte_metrics::evaluation::Coverage;
 use fairtte_records::Warning;
 use serde::Serialize;
 
+use super::super::exports::{exported, write_exports};
 use super::super::print;
 use super::{Outputs, Shown};
 use crate::CliError;
@@ -17,7 +18,7 @@ use crate::args::Exports;
 use crate::baseline::Baseline;
 use crate::progress::say;
 use crate::report::{
-    Page, Table, figures_of, flat, render_baseline, render_page, render_sensitivity, render_table, tables_of_page,
+    Page, Table, flat, render_baseline, render_page, render_sensitivity, render_table, tables_of_page,
 };
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
@@ -72,29 +73,27 @@ impl Target {
     /// [`CliError`] naming the file that cannot be written.
     pub(super) fn write_page(&self, html: &str, tables: impl FnOnce() -> Vec<Table>) -> Result<(), CliError> {
         write_text(&self.report, html)?;
-        if let Some(folder) = &self.exports.figures {
-            for (name, svg) in figures_of(html) {
-                write_text(&folder.join(format!("{name}.svg")), &svg)?;
-            }
-        }
-        if let Some(folder) = &self.exports.tables {
-            for table in tables() {
-                write_text(&folder.join(format!("{}.md", table.name)), &table.markdown())?;
-                write_text(&folder.join(format!("{}.tex", table.name)), &table.latex())?;
-            }
-        }
-        Ok(())
+        write_exports(&self.exports, html, tables)
     }
 
     /// What is said of the files at the end.
     pub(super) fn written(&self) -> Vec<String> {
-        let figures = self.exports.figures.iter().map(|folder| format!("figures: {}", folder.display()));
-        let tables = self.exports.tables.iter().map(|folder| format!("tables: {}", folder.display()));
-        std::iter::once(format!("report: {}", self.report.display())).chain(figures).chain(tables).collect()
+        let report = format!("report: {}", self.report.display());
+        std::iter::once(report).chain(exported(&self.exports)).collect()
     }
 
     pub(super) fn evaluation(&self) -> &Path {
         &self.evaluation
+    }
+
+    /// The flat table beside the numbers.
+    pub(super) fn csv(&self) -> PathBuf {
+        self.evaluation.with_extension("csv")
+    }
+
+    /// Its name, under which the page offers it.
+    pub(super) fn csv_name(&self) -> String {
+        self.csv().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     pub(super) fn report(&self) -> &Path {
@@ -187,7 +186,7 @@ pub(super) fn write(target: &Target, page: &Page<'_>, about: &About<'_>) -> Resu
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
-    flat::write(&target.evaluation.with_extension("csv"), &flat::rows_of(page))?;
+    flat::write(&target.csv(), &flat::rows_of(page))?;
     target.write_page(&render_page(page)?, || tables_of_page(page))?;
     Ok(text)
 }

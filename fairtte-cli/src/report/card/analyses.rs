@@ -216,7 +216,7 @@ fn gaps(report: &EvaluationReport, metrics: &[&MetricReport], wanted: &dyn Fn(&s
     let mut lines = Vec::new();
     for metric in metrics {
         let attributes = metric.attributes.iter().filter(|attribute| wanted(&attribute.attribute));
-        let rows: Vec<Line> = attributes.map(|attribute| gap(attribute, report)).collect();
+        let rows: Vec<Line> = attributes.map(|attribute| gap(metric, attribute, report)).collect();
         if !rows.is_empty() {
             lines.push(Line::Heading(format!("{} ({})", metric.label, rows::direction(metric))));
             lines.extend(rows);
@@ -236,7 +236,7 @@ fn gaps(report: &EvaluationReport, metrics: &[&MetricReport], wanted: &dyn Fn(&s
     (!lines.is_empty()).then(|| Table { name: "gaps".to_owned(), caption, header, lines })
 }
 
-fn gap(attribute: &AttributeReport, report: &EvaluationReport) -> Line {
+fn gap(metric: &MetricReport, attribute: &AttributeReport, report: &EvaluationReport) -> Line {
     let none = || "none".to_owned();
     let chance = attribute.gap_by_chance.as_ref();
     let of_chance = |number: Option<f64>, text: fn(f64) -> String| number.map_or_else(none, text);
@@ -251,6 +251,7 @@ fn gap(attribute: &AttributeReport, report: &EvaluationReport) -> Line {
         attribute.worst_group.clone().unwrap_or_else(none),
     ];
     let mut remarks = rows::remarks(&attribute.gap, report);
+    remarks.extend(rows::disagreement(metric, attribute, report).map(|said| format!("p and interval: {said}")));
     if !attribute.few_events.is_empty() {
         remarks.push(format!("not compared, too few events: {}", attribute.few_events.join(", ")));
     }

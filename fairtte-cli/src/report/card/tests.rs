@@ -179,7 +179,7 @@ fn results_have_value_interval_and_events_by_group_and_gaps_stand_beside_chance(
     has(unitary, "| &emsp;unknown<sup>b</sup> | 4 | 0 | undefined | undefined | undefined |");
     has(unitary, "<sup>b</sup> C<sup>td</sup>, AUC<sup>td</sup>, IBS: none of 4 samples has an observed event");
     has(unitary, "| **C<sup>td</sup> (higher is better)** |  |  |  |  |  |  |  |");
-    has(unitary, "| &emsp;sex | 0.050 | 0.001 to 0.173 | 0.062 | 0.148 | 0.555 | none | male |");
+    has(unitary, "| &emsp;sex | 0.050 | 0.000 to 0.173 | 0.062 | 0.148 | 0.555 | none | male |");
     has(
         section(&card, "## Factors"),
         "- **sex** (levels named in the run file): female, male; samples in none of them: 7.",
@@ -197,7 +197,7 @@ fn crossed_attributes_are_apart_from_single_ones() {
     assert!(crossed.contains("| &emsp;young | 79 | ") && !crossed.contains("female"), "{crossed}");
     has(
         crossed,
-        "| &emsp;age | 0.160 | 0.082 to 0.310 | none | none | none | none | &lt;b&gt;old &amp; \"frail\"&lt;/b&gt; |",
+        "| &emsp;age | 0.160 | 0.000 to 0.310 | none | none | none | none | &lt;b&gt;old &amp; \"frail\"&lt;/b&gt; |",
     );
 }
 

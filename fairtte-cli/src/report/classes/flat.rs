@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairtte_data::DataError;
-use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_data::table::{ColumnValues, csv_text};
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
     ClassGroups, ClassModels, ClassReport, ClassSummary, HorizonReport, LeftOut, ModelReports,
@@ -69,17 +69,16 @@ pub(crate) fn write_class(path: &Path, page: &super::ClassPage<'_>) -> Result<()
     flat::write(path, &rows(page.report, page.evaluation, page.groups, page.horizon))
 }
 
-/// Writes `evaluation.csv` of several models, with the columns `model` and `minus`.
+/// The text of `evaluation.csv` of several models, with the columns `model` and `minus`.
 ///
 /// # Errors
-/// [`DataError`] naming the file if it cannot be written.
-pub(crate) fn write_class_models(
-    path: &Path,
+/// [`DataError`] if it cannot be made.
+pub(crate) fn class_models_csv(
     models: &ClassModels,
     reports: &ModelReports,
     groups: &[ClassGroups],
     horizon: &[HorizonReport],
-) -> Result<(), DataError> {
+) -> Result<String, DataError> {
     let (mut model, mut minus, mut all) = (Vec::new(), Vec::new(), Vec::new());
     let mut add = |name, other, rows: Vec<FlatRow>| {
         for row in rows {
@@ -96,5 +95,5 @@ pub(crate) fn write_class_models(
     }
     let own = [("model", model), ("minus", minus)];
     let own = own.into_iter().map(|(name, cells)| (name.to_owned(), ColumnValues::Borrowed(cells)));
-    write_csv(path, own.chain(flat::columns(&all)).collect())
+    csv_text(own.chain(flat::columns(&all)).collect())
 }

@@ -15,7 +15,7 @@ use fairtte_records::Warning;
 
 use super::ReportError;
 
-pub(crate) use flat::{write_class, write_class_models};
+pub(crate) use flat::{class_models_csv, write_class};
 pub(crate) use sections::ClassTable;
 pub(super) use sections::{ClassRow, rows_of, texts};
 pub(super) use table::push;
@@ -47,6 +47,8 @@ pub(crate) struct ClassPage<'a> {
     pub(crate) warnings: &'a [Warning],
     /// Remarks for the reader.
     pub(crate) notes: &'a [String],
+    /// Name of the file with the flat table, under which the page offers it.
+    pub(crate) csv: &'a str,
 }
 
 /// The HTML page: one file without script or anything from elsewhere.

@@ -1,13 +1,13 @@
 //! The HTML page of the probabilities of a class.
 
-use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
 use super::super::ReportError;
+use super::super::download::Download;
 use super::super::flat as flat_rows;
 use super::super::format::{count, percent};
 use super::super::metric_sections::{Numbers, Tiles};
-use super::super::page::{ADDRESS, Panels, panels_of};
+use super::super::page::{Panels, panels_of};
 use super::super::plots::{GroupFigure, calibration_figures, roc_figures};
 use super::super::rows;
 use super::super::template::{environment, fill_in};
@@ -50,8 +50,7 @@ struct Context<'a> {
     level: String,
     has_intervals: bool,
     bootstrap: String,
-    /// The flat table, as a `data:` address.
-    csv: String,
+    csv: Download<'a>,
 }
 
 fn panels(figures: Vec<GroupFigure>) -> Vec<Panels> {
@@ -88,7 +87,7 @@ impl<'a> Context<'a> {
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             bootstrap: rows::bootstrap(&report.settings),
-            csv: format!("data:text/csv;charset=utf-8,{}", utf8_percent_encode(&flat_rows::text(&rows_of)?, ADDRESS)),
+            csv: Download::new(page.csv, &flat_rows::text(&rows_of)?),
         })
     }
 }

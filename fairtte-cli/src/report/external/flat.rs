@@ -1,10 +1,8 @@
 //! The numbers of an external validation as one flat table: that of one evaluation with the column `cohort`, which is
 //! `internal`, `external` or `external minus internal`. Kinds `case-mix-..` are who the samples are.
 
-use std::path::Path;
-
 use fairtte_data::DataError;
-use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_data::table::{ColumnValues, csv_text};
 use fairtte_metrics::evaluation::{CohortMetric, Difference};
 
 use super::super::flat::{FlatRow, columns, of_difference, of_number, rows};
@@ -13,11 +11,11 @@ use crate::case_mix::{CaseMixCell, CaseMixLine};
 
 const COHORTS: [&str; 3] = ["internal", "external", "external minus internal"];
 
-/// Writes `external.csv`; an absent number is an empty cell.
+/// The text of `external.csv`; an absent number is an empty cell.
 ///
 /// # Errors
-/// [`DataError`] naming the file if it cannot be written.
-pub(crate) fn write_external(path: &Path, page: &ExternalPage<'_>) -> Result<(), DataError> {
+/// [`DataError`] if it cannot be made.
+pub(crate) fn external_csv(page: &ExternalPage<'_>) -> Result<String, DataError> {
     let (mut cohort, mut all) = (Vec::new(), Vec::new());
     let mut add = |name: &'static str, rows: Vec<FlatRow>| {
         cohort.extend(rows.iter().map(|_| Some(name)));
@@ -34,7 +32,7 @@ pub(crate) fn write_external(path: &Path, page: &ExternalPage<'_>) -> Result<(),
     add(COHORTS[2], reports.metrics.iter().flat_map(differences).collect());
     add(COHORTS[2], page.case_mix.lines.iter().filter_map(of_smd).collect());
     let own = ("cohort".to_owned(), ColumnValues::Borrowed(cohort));
-    write_csv(path, std::iter::once(own).chain(columns(&all)).collect())
+    csv_text(std::iter::once(own).chain(columns(&all)).collect())
 }
 
 fn differences(metric: &CohortMetric) -> Vec<FlatRow> {

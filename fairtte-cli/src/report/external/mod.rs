@@ -14,7 +14,7 @@ use fairtte_metrics::evaluation::CohortReports;
 use super::ReportError;
 use crate::case_mix::CaseMix;
 
-pub(crate) use flat::write_external;
+pub(crate) use flat::external_csv;
 pub(super) use lines::{CaseMixText, ChangeLine, Line, MetricLines, Side, case_mix_lines, metric_lines};
 pub(crate) use verdict::external_verdict;
 
@@ -40,6 +40,8 @@ pub(crate) struct ExternalPage<'a> {
     pub(crate) warnings: &'a [String],
     /// Remarks for the reader, one paragraph each.
     pub(crate) notes: &'a [String],
+    /// Name of the file with the flat table, under which the page offers it.
+    pub(crate) csv: &'a str,
 }
 
 impl ExternalPage<'_> {

@@ -4,6 +4,7 @@ use fairtte_metrics::evaluation::{CalibrationCurve, GroupSummary};
 use serde::Serialize;
 
 use super::super::ReportError;
+use super::super::download::Download;
 use super::super::format::{count, number, percent};
 use super::super::names::names_of_metrics;
 use super::super::plots::{GroupFigure, calibration_of_cohorts, cohort_forest};
@@ -11,7 +12,7 @@ use super::super::rows;
 use super::super::template::{environment, fill_in};
 use super::super::verdict::{Ratio, percent_of};
 use super::lines::{CaseMixText, Line, MetricLines, SMALL, case_mix_lines, metric_lines};
-use super::{ExternalPage, external_verdict};
+use super::{ExternalPage, external_csv, external_verdict};
 
 const TEMPLATE: &str = include_str!("external.html");
 
@@ -44,6 +45,7 @@ struct Context<'a> {
     risks: Vec<RiskLine>,
     case_mix: Vec<CaseMixText>,
     small: String,
+    csv: Download<'a>,
 }
 
 #[derive(Serialize)]
@@ -136,6 +138,7 @@ impl<'a> Context<'a> {
             case_mix: case_mix_lines(page.case_mix, horizon.as_deref(), page.time_unit),
             horizon,
             small: number(SMALL).trim_end_matches('0').to_owned(),
+            csv: Download::new(page.csv, &external_csv(page)?),
         })
     }
 }

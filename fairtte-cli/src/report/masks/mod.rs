@@ -42,6 +42,8 @@ pub(crate) struct MaskPage<'a> {
     pub(crate) warnings: &'a [Warning],
     /// Remarks for the reader.
     pub(crate) notes: &'a [String],
+    /// Name of the file with the flat table, under which the page offers it.
+    pub(crate) csv: &'a str,
 }
 
 /// One class of one sample.

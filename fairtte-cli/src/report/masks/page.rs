@@ -1,14 +1,13 @@
 //! The HTML page of masks.
 
-use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::classes::ClassTable;
+use super::super::download::Download;
 use super::super::flat as flat_rows;
 use super::super::format::{count, percent};
 use super::super::metric_sections::{Numbers, Tiles};
-use super::super::page::ADDRESS;
 use super::super::rows;
 use super::super::template::{environment, fill_in};
 use super::super::words::{Statement, statements};
@@ -43,8 +42,7 @@ struct Context<'a> {
     level: String,
     has_intervals: bool,
     bootstrap: String,
-    /// The flat table, as a `data:` address.
-    csv: String,
+    csv: Download<'a>,
 }
 
 impl<'a> Context<'a> {
@@ -73,10 +71,7 @@ impl<'a> Context<'a> {
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             bootstrap: rows::bootstrap(&report.settings),
-            csv: format!(
-                "data:text/csv;charset=utf-8,{}",
-                utf8_percent_encode(&flat_rows::text(&super::rows(page))?, ADDRESS)
-            ),
+            csv: Download::new(page.csv, &flat_rows::text(&super::rows(page))?),
         })
     }
 }

@@ -168,7 +168,7 @@ fn bars_and_the_critical_difference_are_drawn_to_scale() {
         };
         found.map(xs).map(|xs| (xs[0], xs[xs.len() - 1])).collect()
     };
-    let axis = lines("#9AA3AF", 5)[0];
+    let axis = lines("#7D8794", 5)[0];
     let per_rank = (axis.1 - axis.0) / 3.0;
     let difference = lines("#1F2430", 6).into_iter().find(|(start, end)| end > start).unwrap();
     assert!((difference.1 - difference.0 - per_rank * tested.critical_difference).abs() < 0.5, "{difference:?}");

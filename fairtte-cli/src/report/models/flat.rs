@@ -1,19 +1,17 @@
 //! The numbers of several models as one flat table: that of a single model with the columns `model` and `minus`. A row with
 //! `minus` is a difference: the model's value minus that of the model in `minus`.
 
-use std::path::Path;
-
 use fairtte_data::DataError;
-use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_data::table::{ColumnValues, csv_text};
 use fairtte_metrics::evaluation::{AttributeDifferences, Difference, ModelPair, ModelReports};
 
 use super::super::flat::{FlatRow, columns, of_difference, rows};
 
-/// Writes `evaluation.csv` of several models; an absent number is an empty cell.
+/// The text of `evaluation.csv` of several models; an absent number is an empty cell.
 ///
 /// # Errors
-/// [`DataError`] naming the file if it cannot be written.
-pub(crate) fn write_models(path: &Path, reports: &ModelReports) -> Result<(), DataError> {
+/// [`DataError`] if it cannot be made.
+pub(crate) fn models_csv(reports: &ModelReports) -> Result<String, DataError> {
     let (mut model, mut minus, mut all) = (Vec::new(), Vec::new(), Vec::new());
     let mut add = |name, other, rows: Vec<FlatRow>| {
         for row in rows {
@@ -30,7 +28,7 @@ pub(crate) fn write_models(path: &Path, reports: &ModelReports) -> Result<(), Da
     }
     let own = [("model", model), ("minus", minus)];
     let own = own.into_iter().map(|(name, cells)| (name.to_owned(), ColumnValues::Borrowed(cells)));
-    write_csv(path, own.chain(columns(&all)).collect())
+    csv_text(own.chain(columns(&all)).collect())
 }
 
 /// The kinds are those of the numbers that are subtracted.

@@ -14,7 +14,7 @@ use super::classes::ClassTable;
 use super::rows;
 
 pub(super) use flat::differences as flat_differences;
-pub(crate) use flat::write_models;
+pub(crate) use flat::models_csv;
 pub(super) use lines::{Line as DifferenceLine, OfPair, of_metric, signed};
 pub(super) use page::{Cell, SummaryRow, summary};
 
@@ -36,6 +36,8 @@ pub(crate) struct ModelsPage<'a> {
     pub(crate) warnings: &'a [String],
     /// Remarks for the reader, one paragraph each.
     pub(crate) notes: &'a [String],
+    /// Name and text of the flat table beside the page.
+    pub(crate) csv: (&'a str, &'a str),
     /// What only probabilities of a class have; empty for curves.
     pub(crate) class_tables: &'a [ClassTable],
 }

@@ -1,10 +1,14 @@
 //! The HTML page of several models.
 
-use fairtte_metrics::evaluation::{Estimate, MetricReport, ModelPair, ModelReports, TradeOff};
+use fairtte_metrics::evaluation::{
+    AttributeReport, Estimate, GapByChance, MetricReport, ModelPair, ModelReports, TradeOff,
+};
 use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::classes::ClassTable;
+use super::super::download::Download;
+use super::super::evidence::{Evidence, Finding};
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
 use super::super::names::{names, names_of_metrics};
 
@@ -40,6 +44,7 @@ struct Context<'a> {
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
     has_attributes: bool,
+    csv: Download<'a>,
     class_tables: &'a [ClassTable],
 }
 
@@ -108,6 +113,7 @@ impl<'a> Context<'a> {
             statements: shown.iter().map(|models| statement(models, reports)).collect(),
             metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
+            csv: Download::new(page.csv.0, page.csv.1),
             class_tables: page.class_tables,
         })
     }
@@ -123,13 +129,41 @@ pub(in super::super) fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
         about: rows::direction(first),
         cells: cells(&|metric| cell(&metric.overall)),
     }];
-    rows.extend(first.attributes.iter().enumerate().map(|(place, attribute)| SummaryRow {
-        kind: "summary",
-        name: format!("gap by {}", attribute.attribute),
-        about: "0 = equal".to_owned(),
-        cells: cells(&|metric| cell(&metric.attributes[place].gap)),
-    }));
+    for (place, attribute) in first.attributes.iter().enumerate() {
+        let mut add = |name: String, about: &str, of: &dyn Fn(&AttributeReport) -> Cell| {
+            let cells = cells(&|metric| of(&metric.attributes[place]));
+            rows.push(SummaryRow { kind: "summary", name, about: about.to_owned(), cells });
+        };
+        let gap = format!("gap by {}", attribute.attribute);
+        add(gap.clone(), "0 = equal", &|of| cell(&of.gap));
+        let of_place =
+            |of: fn(&AttributeReport) -> bool| models.iter().any(|(_, metric)| of(&metric.attributes[place]));
+        if of_place(|of| of.gap_by_chance.is_some()) {
+            add(format!("{gap}, by chance"), "equal groups of these sizes", &by_chance);
+        }
+        if of_place(|of| of.gap_corrected.is_some()) {
+            add(format!("{gap}, corrected"), "less what noise adds", &corrected);
+        }
+    }
     rows
+}
+
+/// The mean gap of exchanged labels; below it what it rarely exceeds, and the p value.
+fn by_chance(of: &AttributeReport) -> Cell {
+    let Some(GapByChance { mean, upper, p_value, p_holm, .. }) = &of.gap_by_chance else { return Cell::none() };
+    let holm = p_holm.map_or_else(String::new, |p| format!(", Holm {}", p_relation(p)));
+    let about = format!("rarely above {}, p {}{holm}", number(*upper), p_relation(*p_value));
+    Cell { value: number(*mean), interval: Some(about) }
+}
+
+fn corrected(of: &AttributeReport) -> Cell {
+    of.gap_corrected.map_or_else(Cell::none, |gap| Cell { value: number(gap), interval: None })
+}
+
+impl Cell {
+    fn none() -> Self {
+        Self { value: "none".to_owned(), interval: None }
+    }
 }
 
 fn cell(estimate: &Estimate) -> Cell {
@@ -143,7 +177,23 @@ fn statement(models: &OfModels<'_>, reports: &ModelReports) -> Statement {
     let mut lines: Vec<String> = pairs.map(difference).collect();
     let trade_offs = reports.trade_offs.iter().filter(|trade_off| trade_off.metric == metric.name);
     lines.extend(trade_offs.map(front));
+    lines.extend(rows::caution(metric).map(|caution| format!("Caution: {caution}.")));
+    lines.extend(disagreements(models, reports));
     Statement { topic: metric.label.clone(), lines }
+}
+
+/// The models whose gap is judged differently by exchanged labels and by its interval.
+fn disagreements(models: &OfModels<'_>, reports: &ModelReports) -> Vec<String> {
+    let mut lines = Vec::new();
+    for ((name, metric), (_, report)) in models.iter().zip(&reports.models) {
+        for attribute in &metric.attributes {
+            let evidence = Evidence::of(attribute, metric, report).filter(|of| of.finding == Finding::Disagree);
+            lines.extend(evidence.map(|evidence| {
+                format!("{name}, gap by {}: {}", attribute.attribute, evidence.conclusion(attribute, report))
+            }));
+        }
+    }
+    lines
 }
 
 fn difference(pair: &ModelPair) -> String {

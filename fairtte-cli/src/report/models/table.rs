@@ -1,15 +1,15 @@
 //! The tables for a terminal: per metric the values of every model, then their differences from the reference.
 
-use fairtte_metrics::evaluation::{Estimate, MetricReport, ModelReports};
+use fairtte_metrics::evaluation::{Estimate, GapByChance, MetricReport, ModelReports};
 
-use super::super::format::{clean, count, elide, interval, value, wrap};
+use super::super::format::{clean, count, elide, interval, number, p_value, value, wrap};
 use super::super::rows;
 use super::lines::{Line, of_metric};
 use super::{OfModels, metrics};
 
 const INDENT: &str = "  ";
 /// Columns right of the name: value, interval, p, Holm.
-const NUMBERS_WIDTH: usize = 50;
+const NUMBERS_WIDTH: usize = 51;
 const MIN_WIDTH: usize = 72;
 
 pub(super) fn render(reports: &ModelReports, width: usize) -> String {
@@ -45,6 +45,9 @@ impl Table<'_> {
         let Some((_, metric)) = models.first() else { return };
         self.text.push('\n');
         self.wrapped("", &format!("{}: {}", metric.label, rows::direction(metric)));
+        if let Some(caution) = rows::caution(metric) {
+            self.wrapped(INDENT, &format!("caution: {caution}"));
+        }
         if let Some(other) = same_as {
             self.wrapped(INDENT, &format!("every number is that of {other}"));
             return;
@@ -83,6 +86,31 @@ impl Table<'_> {
                 self.line(&row);
             }
         }
+        (0..models[0].1.attributes.len()).for_each(|place| self.by_chance(models, place));
+    }
+
+    /// What chance makes of the gaps of one attribute, and the gaps less what noise adds.
+    fn by_chance(&mut self, models: &OfModels<'_>, place: usize) {
+        let of_models = || models.iter().map(|(name, metric)| (*name, &metric.attributes[place]));
+        if of_models().all(|(_, of)| of.gap_by_chance.is_none() && of.gap_corrected.is_none()) {
+            return;
+        }
+        let name = format!("gap by {} by chance", models[0].1.attributes[place].attribute);
+        let head = self.row("", &name, ["on average", "rarely above", "p", "corrected"]);
+        self.line(&head);
+        for (model, of) in of_models() {
+            let chance =
+                |number: fn(&GapByChance) -> String| of.gap_by_chance.as_ref().map_or_else(|| "-".to_owned(), number);
+            let corrected = of.gap_corrected.map_or_else(|| "-".to_owned(), number);
+            let numbers = [
+                &chance(|chance| number(chance.mean)),
+                &chance(|chance| number(chance.upper)),
+                &chance(|chance| p_value(chance.p_value)),
+                &corrected,
+            ];
+            let row = self.row(INDENT, model, numbers.map(String::as_str));
+            self.line(&row);
+        }
     }
 
     fn events(&self) -> &'static str {
@@ -103,7 +131,7 @@ impl Table<'_> {
         let width = self.width - NUMBERS_WIDTH - 1;
         let name = elide(&clean(name), width - indent.len());
         let name = format!("{indent}{name}");
-        format!("{name:<width$} {value:>11}  {interval:<18} {third:>8} {fourth:>8}")
+        format!("{name:<width$} {value:>11}  {interval:<18} {third:>8} {fourth:>9}")
     }
 
     fn wrapped(&mut self, indent: &str, text: &str) {

@@ -48,6 +48,7 @@ fn html(reports: &ModelReports) -> String {
         censoring: "the training sample",
         warnings: &[],
         notes: &notes,
+        csv: ("scores.csv", "model,value\n"),
         class_tables: &[],
     };
     render_models_page(&page).unwrap()
@@ -113,7 +114,7 @@ fn the_flat_table_has_every_model_and_every_difference() {
     let reports = reports(10);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("evaluation.csv");
-    write_models(&path, &reports).unwrap();
+    std::fs::write(&path, models_csv(&reports).unwrap()).unwrap();
     let table = Table::read(&path).unwrap();
     let column =
         |name: &str| -> Vec<String> { table.text(name).unwrap().into_iter().map(Option::unwrap_or_default).collect() };

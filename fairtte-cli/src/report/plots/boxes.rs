@@ -96,6 +96,7 @@ fn draw_box(canvas: &Canvas<'_>, axes: &Axes, (centre, half): (f64, f64), values
     let (low, high) = (axes.y_at(found.first), axes.y_at(found.third));
     let corners = [(centre - half, low), (centre + half, low), (centre + half, high), (centre - half, high)];
     canvas.polygon(&corners, AXIS, 0.35)?;
+    canvas.line(&[corners[0], corners[1], corners[2], corners[3], corners[0]], AXIS, 1.0)?;
     let median = axes.y_at(found.median);
     canvas.line(&[(centre - half, median), (centre + half, median)], INK, 1.6)?;
     for (from, to) in [(low, axes.y_at(found.whiskers.0)), (high, axes.y_at(found.whiskers.1))] {

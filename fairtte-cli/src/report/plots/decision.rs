@@ -1,10 +1,12 @@
 //! Decision curves: the net benefit over thresholds of the model, of treating everybody and of treating nobody.
 
+use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{DecisionCurve, DecisionsReport};
 
 use super::super::ReportError;
 use super::super::format::{number, percent};
 use super::super::names::names;
+use super::super::words::FEW_EVENTS;
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, padded_range, ticks,
 };
@@ -12,12 +14,24 @@ use super::canvas::{
 const WIDTH: f64 = 340.0;
 const HEIGHT: f64 = 250.0;
 
-/// One figure for the whole sample, then one for every group that has a curve.
-pub(crate) fn decision_figures(decisions: &DecisionsReport) -> Result<Vec<String>, ReportError> {
+/// One figure for the whole sample, then one for every group that has a curve; those of groups with few events are second.
+pub(crate) fn decision_figures(
+    report: &EvaluationReport,
+    decisions: &DecisionsReport,
+) -> Result<[Vec<String>; 2], ReportError> {
     let drawn: Vec<&DecisionCurve> = decisions.curves.iter().filter(|curve| curve.thresholds.len() > 1).collect();
     let titles: Vec<String> = drawn.iter().map(|curve| title_of(curve)).collect();
     let ids = names(titles.iter().map(String::as_str));
-    drawn.iter().zip(ids).map(|(curve, id)| figure(curve, decisions, &format!("decision-{id}"))).collect()
+    let has_few = |curve: &DecisionCurve| {
+        let of = report.curves.iter().find(|of| (&of.attribute, &of.level) == (&curve.attribute, &curve.level));
+        curve.attribute.is_some() && of.is_some_and(|of| of.n_events < FEW_EVENTS)
+    };
+    let (mut shown, mut folded) = (Vec::new(), Vec::new());
+    for (curve, id) in drawn.into_iter().zip(ids) {
+        let place = if has_few(curve) { &mut folded } else { &mut shown };
+        place.push(figure(curve, decisions, &format!("decision-{id}"))?);
+    }
+    Ok([shown, folded])
 }
 
 fn title_of(curve: &DecisionCurve) -> String {

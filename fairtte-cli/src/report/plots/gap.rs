@@ -83,7 +83,9 @@ fn row(canvas: &Canvas<'_>, axes: &Axes, attribute: &AttributeReport, middle: f6
 /// The gaps by chance: a band up to what is rare, and a mark at the mean.
 fn band(canvas: &Canvas<'_>, (from, to): (f64, f64), mean: f64, middle: f64) -> Result<(), DrawError> {
     let (upper, lower) = (middle - BAND, middle + BAND);
-    canvas.polygon(&[(from, upper), (to, upper), (to, lower), (from, lower)], AXIS, 0.35)?;
+    let corners = [(from, upper), (to, upper), (to, lower), (from, lower)];
+    canvas.polygon(&corners, AXIS, 0.35)?;
+    canvas.line(&[corners[0], corners[1], corners[2], corners[3], corners[0]], AXIS, 1.0)?;
     canvas.line(&[(mean, upper), (mean, lower)], GROUP_COLOURS[1], 2.4)
 }
 

@@ -131,7 +131,8 @@ fn tipping(canvas: &Canvas<'_>, axes: &Axes, delta: f64) -> Result<(), DrawError
     let near_the_end = x > axes.right - 84.0;
     let (anchor, x) = if near_the_end { (Anchor::End, x - 4.0) } else { (Anchor::Start, x + 4.0) };
     let text = format!("turns at {}", short_ratio(delta));
-    canvas.text(&text, (x, axes.top + 6.0), anchor, Ink::new(11.0, colour).bold())
+    // Letters in the colour of the line would be too pale to be read.
+    canvas.text(&text, (x, axes.top + 6.0), anchor, Ink::new(11.0, INK).bold())
 }
 
 /// exp(delta) in two decimals.

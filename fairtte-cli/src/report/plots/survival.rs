@@ -154,7 +154,7 @@ impl Style<'_> {
         let Some(window) = &self.report.times else { return Ok(()) };
         let [from, to] = [window.lower, window.upper].map(|t| axes.x_at(t.clamp(0.0, self.end)));
         let (upper, lower) = (axes.bottom - 5.0, axes.bottom);
-        canvas.polygon(&[(from, upper), (to, upper), (to, lower), (from, lower)], AXIS, 0.45)
+        canvas.polygon(&[(from, upper), (to, upper), (to, lower), (from, lower)], AXIS, 1.0)
     }
 
     fn describe(&self, groups: &[GroupCurves]) -> String {

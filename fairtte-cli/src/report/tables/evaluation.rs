@@ -119,6 +119,9 @@ fn of_metric(
         caption = format!("{caption}; {window}; censoring curve of {censoring}");
     }
     caption = format!("{caption}. Intervals: {}.", rows::bootstrap(&report.settings));
+    if let Some(about) = rows::caution(metric) {
+        caption = format!("{caption} Caution: {about}.");
+    }
     Table {
         name: format!("metric-{id}"),
         caption,

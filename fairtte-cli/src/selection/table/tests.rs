@@ -177,7 +177,9 @@ pub(in super::super) fn verdict() -> Verdict {
 
 #[test]
 fn a_terminal_gets_every_number_with_its_sign_unit_and_interval() {
-    assert_eq!(terminal(&verdict()), include_str!("terminal.txt").trim_end());
+    let text = terminal(&verdict());
+    assert_eq!(text, include_str!("terminal.txt").trim_end());
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "it fits a terminal");
 }
 
 #[test]

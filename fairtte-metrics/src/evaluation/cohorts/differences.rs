@@ -3,12 +3,10 @@
 use super::{CohortAttribute, CohortMetric, InBoth, Shared, SharedLevel, Side, SideAttribute};
 use crate::evaluation::evaluated::{Counted, Sampled};
 use crate::evaluation::report::{Difference, Estimate, GroupDifference};
-use crate::evaluation::summary::{Samples, difference_of, holm, to_adjust, without_test_if_few};
+use crate::evaluation::simultaneous::p_by_bisection;
+use crate::evaluation::summary::{Samples, difference_of, holm, judged, to_adjust};
 use crate::resampling::recovered_interval;
 use crate::{EvaluationSettings, MetricError};
-
-/// Halvings of the interval in which a p value lies: more than the digits of the result.
-const N_HALVINGS: usize = 40;
 
 /// One metric of both cohorts, internal first.
 pub(super) fn compare(
@@ -77,7 +75,7 @@ fn in_both(
     let difference = match (internal, external) {
         (Some((_, internal)), Some((_, external))) => {
             let found = difference_of(external, internal, Samples::Independent, settings);
-            without_test_if_few(found, Counted::Events, level.n_events, settings.min_events)
+            judged(found, Counted::Events, level.n_events, settings.min_events)
         }
         (None, _) => no_difference(absent("internal").to_string()),
         (_, None) => no_difference(absent("external").to_string()),
@@ -104,15 +102,7 @@ fn no_estimate(reason: &MetricError) -> Estimate {
 }
 
 fn no_difference(reason: String) -> Difference {
-    Difference {
-        value: None,
-        undefined: Some(reason),
-        lower: None,
-        upper: None,
-        p_value: None,
-        p_holm: None,
-        undefined_replicates: 0,
-    }
+    Difference { undefined: Some(reason), ..Difference::none() }
 }
 
 /// The gap of the external cohort minus that of the internal one.
@@ -154,20 +144,6 @@ fn difference_of_gaps(
     Difference { lower: Some(lower), upper: Some(upper), p_value, ..found }
 }
 
-/// The largest error level 1 - `level` at which the interval of `level` contains 0.
-fn p_by_bisection(contains_zero: impl Fn(f64) -> bool) -> f64 {
-    let (mut contained, mut excluded) = (0.0, 1.0);
-    for _ in 0..N_HALVINGS {
-        let error = f64::midpoint(contained, excluded);
-        if contains_zero(1.0 - error) {
-            contained = error;
-        } else {
-            excluded = error;
-        }
-    }
-    f64::midpoint(contained, excluded)
-}
-
 /// Whether groups changed differently from one cohort to the other.
 fn changes(
     [internal, external]: [&SideAttribute; 2],
@@ -193,8 +169,7 @@ fn changes(
         };
         let found = difference_of(&within(external)?, &within(internal)?, Samples::Independent, settings);
         let (first, second) = (&shared.levels[first], &shared.levels[second]);
-        let difference =
-            without_test_if_few(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
+        let difference = judged(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
         Some(GroupDifference { first: first.level.clone(), second: second.level.clone(), difference })
     };
     pairs.into_iter().filter_map(of_pair).collect()

@@ -155,7 +155,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         name: "harrell-c",
         summary: "Harrell's concordance of one risk per sample",
         label: "Harrell C",
-        convention: "Harrell's C of the risk that the settings take from a curve; risks within 1e-8 are tied and count \
+        convention: "Harrell's C of {risk}; risks within 1e-8 are tied and count \
                      1/2 (scikit-survival)",
         goal: Goal::Higher,
         has_horizon: false,
@@ -165,7 +165,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         name: "uno-c",
         summary: "Uno's concordance of one risk per sample, up to the last evaluation time",
         label: "Uno C",
-        convention: "Uno's C of the risk that the settings take from a curve, with weights 1/G(T)^2, events before the \
+        convention: "Uno's C of {risk}, with weights 1/G(T)^2, events before the \
                      last evaluation time; risks within 1e-8 are tied and count 1/2 (scikit-survival)",
         goal: Goal::Higher,
         has_horizon: false,

@@ -73,6 +73,22 @@ pub enum RiskOfCurve {
 }
 
 impl RiskOfCurve {
+    /// Its name in a convention, in which `{risk}` stands for it.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::NegativeRestrictedMean => {
+                "the negative restricted mean survival time (mean survival over the evaluation times, with its sign turned)"
+            }
+            Self::ExpectedMortality => "the expected mortality (sum of the cumulative hazards at the evaluation times)",
+            Self::AtHorizon => "the predicted risk at the horizon, 1 - S",
+        }
+    }
+
+    /// The convention of a metric with this risk in the place of `{risk}`.
+    pub(crate) fn named_in(self, convention: &str) -> String {
+        convention.replace("{risk}", self.in_words())
+    }
+
     pub(super) fn of(self, sample: &ScoredSample<'_>) -> Result<Risk, MetricError> {
         let (curves, reading) = (sample.curves, sample.reading);
         let of_row = |times: &[f64], row: usize| -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! Metrics by name, groups with few events, and scores that censoring weights make senseless.
 
-use fairtte_metrics::evaluation::{GroupDifference, Metric, built_in_metrics};
+use fairtte_metrics::evaluation::{CAUTION_OF_DISTANCES, GroupDifference, Metric, RiskOfCurve, built_in_metrics};
 use fairtte_metrics::resampling::IntervalMethod;
 use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
 
@@ -194,7 +194,48 @@ fn intervals_of_few_events_say_so() {
     assert!(small.n_events < 30 && large.n_events >= 30);
     assert!(small.caution.unwrap().starts_with(&format!("{} events, fewer than 30", small.n_events)));
     assert_eq!((large.caution, found.overall.caution), (None, None));
-    assert_eq!(of(0).attributes[0].groups[0].estimate.caution, None);
+    // A comparison is as uncertain as its smallest group.
+    let by = &found.attributes[0];
+    let few = format!("{} events", small.n_events);
+    assert_eq!(by.differences[0].difference.caution, Some(format!("{few}, fewer than 30: the interval is too narrow")));
+    for of_groups in [&by.gap, &by.worst, &by.ratio, &by.equity_scaling] {
+        let expected = format!("{few} in the smallest group, fewer than 30: the interval is too narrow");
+        assert_eq!(of_groups.caution, Some(expected));
+    }
+    let without = of(0).attributes[0].clone();
+    assert_eq!((&without.groups[0].estimate.caution, &without.gap.caution), (&None, &None));
+    assert_eq!(without.differences[0].difference.caution, None);
+}
+
+#[test]
+fn every_interval_of_a_distance_says_that_it_is_a_little_too_narrow() {
+    let cohort = cohort(300, 26);
+    let found = cohort.evaluate(&[halves(300)], &EvaluationSettings { replicates: 20, ..with(&["ici", "ibs"], 1) });
+    for (metric, expected) in found.metrics.iter().zip([Some(CAUTION_OF_DISTANCES), None]) {
+        let by = &metric.attributes[0];
+        assert!(by.groups.iter().all(|group| group.estimate.n_events >= 30), "few events have a caution of their own");
+        let of_groups = by.groups.iter().map(|group| group.estimate.caution.as_deref());
+        let others = [&metric.overall.caution, &by.gap.caution, &by.differences[0].difference.caution];
+        for caution in of_groups.chain(others.map(Option::as_deref)) {
+            assert_eq!(caution, expected, "{}", metric.name);
+        }
+    }
+}
+
+#[test]
+fn a_rank_metric_names_the_risk_that_it_takes_from_a_curve() {
+    let cohort = cohort(60, 27);
+    for (risk, words) in [
+        (RiskOfCurve::NegativeRestrictedMean, "negative restricted mean survival time"),
+        (RiskOfCurve::ExpectedMortality, "expected mortality"),
+        (RiskOfCurve::AtHorizon, "predicted risk at the horizon, 1 - S"),
+    ] {
+        let settings = EvaluationSettings { risk, replicates: 0, ..with(&["harrell-c", "uno-c"], 1) };
+        for metric in cohort.evaluate(&[], &settings).metrics {
+            let convention = &metric.convention;
+            assert!(convention.contains(words) && !convention.contains('{'), "{risk:?}: {convention}");
+        }
+    }
 }
 
 #[test]

@@ -156,6 +156,49 @@ fn covariates_that_do_not_exist_are_refused_and_nothing_is_written() {
         fail(files.iter().chain(&["--baseline", list]), code, sentence);
         assert!(!output.exists(), "{list}");
     }
-    let twice = ["--predictions", &predictions, "--names", "a,b", "--baseline", "age"];
-    fail(files.iter().chain(&twice), CONFIG, "a baseline stands beside one model");
+}
+
+/// Beside several models the Cox model is one more: the two files are that model itself and curves that are the same for all.
+#[test]
+fn beside_several_models_the_cox_model_of_the_covariates_is_one_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, predictions, _) = tables(folder.path());
+    let flat = folder.path().join("flat.csv");
+    let text = std::fs::read_to_string(&predictions).unwrap();
+    let header = text.lines().next().unwrap();
+    let n_before = header.split(',').count() - GRID.len();
+    let same = |line: &str| {
+        let cells: Vec<String> = line.split(',').take(n_before).map(str::to_owned).collect();
+        let curve = (0..GRID.len()).map(|place| (1.0 - 0.1 * place as f64).to_string());
+        cells.into_iter().chain(curve).collect::<Vec<_>>().join(",")
+    };
+    let rows: Vec<String> = text.lines().skip(1).map(same).collect();
+    std::fs::write(&flat, format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+    let (flat, output) = (flat.display().to_string(), folder.path().join("scores"));
+    let shown = output.display().to_string();
+    let files = ["evaluate", "--predictions", &predictions, "--predictions", &flat, "--names", "own,flat"];
+    let asked = ["--train", &train, "--attributes", "sex", "--baseline", "age,sex", "--output", &shown];
+    let fast = ["--set", "replicates=40", "--set", "over-time=0", "--metrics", "c-td,ibs"];
+    let outcome = succeed(files.iter().chain(&asked).chain(&fast));
+    assert!(outcome.stdout.contains("Cox (age, sex) minus own"), "{}", outcome.stdout);
+    let found = json(&output.join("evaluation.json"));
+    let models = found["models"].as_array().unwrap();
+    let names: Vec<&str> = models.iter().map(|model| model["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["own", "flat", "Cox (age, sex)"]);
+    assert_eq!((&models[2]["fitted-on"], &models[2]["predictions"]), (&"train".into(), &Value::Null));
+    assert_eq!((&models[0]["fitted-on"], models[0]["predictions"].is_string()), (&Value::Null, true));
+    // Per metric "flat" and the Cox model, each minus "own", which is that model.
+    let pairs = found["differences"].as_array().unwrap();
+    let firsts: Vec<&str> = pairs.iter().map(|pair| pair["first"].as_str().unwrap()).collect();
+    assert_eq!(firsts, ["flat", "Cox (age, sex)", "flat", "Cox (age, sex)"]);
+    for pair in pairs {
+        let is_itself = pair["first"] == "Cox (age, sex)";
+        let size = |of: &Value| of["value"].as_f64().unwrap().abs();
+        assert_eq!(size(&pair["overall"]) < 1e-9, is_itself, "{pair}");
+        assert!(!is_itself || size(&pair["attributes"][0]["gap"]) < 1e-9, "{pair}");
+    }
+    let html = std::fs::read_to_string(output.join("report.html")).unwrap();
+    assert!(html.contains("Cox (age, sex)") && html.contains("fitted on the training sample"));
+    let missing = ["--baseline", "weight", "--output", &shown];
+    fail(files.iter().chain(&missing), DATA, "\"weight\"");
 }

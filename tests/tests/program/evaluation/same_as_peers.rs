@@ -21,15 +21,15 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// The table of the rows `index` of the evaluated sample, curves read as steps.
+/// The table of the rows `index` of the evaluated sample.
 fn predictions(inputs: &Value, index: &[usize]) -> String {
     let (time, event, grid) = (numbers(&inputs["time"]), numbers(&inputs["event"]), numbers(&inputs["grid"]));
-    let mut text = "sample,time,event".to_owned();
+    let mut text = "sample,time,event,group".to_owned();
     for time in &grid {
         write!(text, ",{time}").unwrap();
     }
     for &row in index {
-        write!(text, "\ns{row},{},{}", time[row], event[row]).unwrap();
+        write!(text, "\ns{row},{},{},g{}", time[row], event[row], inputs["group"][row]).unwrap();
         for survival in numbers(&inputs["surv"][row]) {
             write!(text, ",{survival}").unwrap();
         }
@@ -110,28 +110,82 @@ fn index(case: &Value, subset: &str) -> Vec<usize> {
     }
 }
 
+/// A recorded number of a subset.
+fn recorded(case: &Value, subset: &str, id: &str, censoring: Option<&str>, key: Option<&str>) -> Option<f64> {
+    let mut outputs = case["outputs"].as_array().unwrap().iter();
+    let record =
+        outputs.find(|record| record["id"] == id && record["subset"] == subset && record["cens"].as_str() == censoring);
+    let value = record?.get("value")?;
+    key.map_or(value, |key| &value[key]).as_f64()
+}
+
+/// Whether the risk that the command takes from a curve (the negative mean over `times`) orders the rows as the recorded risks.
+fn has_recorded_order(case: &Value, index: &[usize], times: &[f64]) -> bool {
+    let (grid, recorded) = (numbers(&case["inputs"]["grid"]), numbers(&case["inputs"]["risk"]));
+    let of_curve = |row: &usize| {
+        let curve = numbers(&case["inputs"]["surv"][*row]);
+        let at = |time: &f64| curve[grid.iter().rposition(|point| point <= time).unwrap_or(0)];
+        let values: Vec<f64> = times.iter().map(at).collect();
+        -trapezoids(times, &values).unwrap_or(values[0])
+    };
+    let risks: Vec<(f64, f64)> = index.iter().map(|row| (of_curve(row), recorded[*row])).collect();
+    // Risks within 1e-8 are tied in scikit-survival.
+    let sign = |difference: f64| if difference.abs() <= 1e-8 { 0.0 } else { difference.signum() };
+    risks.iter().all(|one| risks.iter().all(|other| (sign(one.0 - other.0) - sign(one.1 - other.1)).abs() < 0.5))
+}
+
 /// Compares one subset; returns the names that were compared.
 fn compare(folder: &Path, case: &Value, subset: &str) -> Vec<String> {
     let (index, of_subset) = (index(case, subset), &case["subsets"][subset]);
     let (tau, horizon) = (numbers(&of_subset["tau"]), of_subset["target_time"].as_f64().unwrap());
-    let expected = expected(case, subset, index.len(), &tau, horizon);
-    require_equal(folder, case, (subset, &index), &expected, &tau);
+    let mut expected = expected(case, subset, index.len(), &tau, horizon);
+    if has_recorded_order(case, &index, &tau) {
+        let value = recorded(case, subset, "harrell.sksurv", None, Some("cindex"));
+        expected.extend(value.map(|value| ("harrell-c".to_owned(), "scikit-survival".to_owned(), value)));
+    }
+    require_equal(folder, case, (subset, &index), &expected, &tau, "step");
+    let mut compared: Vec<String> = expected.into_iter().map(|(name, ..)| name).collect();
+    for (reading, names) in [
+        (
+            "next-grid-point",
+            [("c-td", "ctd.pycox.antolini.pre", None), ("c-td-adjusted", "ctd.pycox.adj_antolini.pre", None)]
+                .as_slice(),
+        ),
+        ("linear-from-one", &[("c-td-half", "ctd.survivaleval.linear.Risk", Some("cindex"))]),
+    ] {
+        let value = |(name, id, key): &(&str, &str, Option<&str>)| {
+            Some(((*name).to_owned(), (*id).to_owned(), recorded(case, subset, id, None, *key)?))
+        };
+        let expected: Vec<Compared> = names.iter().filter_map(value).collect();
+        require_equal(folder, case, (subset, &index), &expected, &tau, reading);
+        compared.extend(expected.iter().map(|(name, ..)| format!("{name}, {reading}")));
+    }
     // The weights of these pairs end at the target time of the record, here at the last evaluation time.
-    let mut outputs = case["outputs"].as_array().unwrap().iter();
-    let weighted = outputs.find(|record| {
-        record["id"] == "ctd.survivaleval.step.ipcw.tau" && record["subset"] == subset && record["cens"] == "train"
-    });
-    let weighted = weighted.map(|record| record["value"]["cindex"].as_f64().unwrap());
-    let weighted: Vec<Compared> =
-        weighted.map(|value| ("c-td-ipcw".to_owned(), "SurvivalEVAL IPCW".to_owned(), value)).into_iter().collect();
     let mut times: Vec<f64> = tau.into_iter().filter(|time| *time < horizon).collect();
     times.push(horizon);
-    require_equal(folder, case, (subset, &index), &weighted, &times);
-    expected.into_iter().chain(weighted).map(|(name, ..)| name).collect()
+    let weighted = recorded(case, subset, "ctd.survivaleval.step.ipcw.tau", Some("train"), Some("cindex"));
+    let uno = recorded(case, subset, "uno.sksurv.tau", Some("train"), None);
+    let uno = uno.filter(|_| has_recorded_order(case, &index, &times));
+    let of = |name: &str, source: &str, value: Option<f64>| value.map(|v| (name.to_owned(), source.to_owned(), v));
+    let until: Vec<Compared> =
+        of("c-td-ipcw", "SurvivalEVAL IPCW", weighted).into_iter().chain(of("uno-c", "scikit-survival", uno)).collect();
+    require_equal(folder, case, (subset, &index), &until, &times, "step");
+    compared.extend(until.into_iter().map(|(name, ..)| name));
+    compared
 }
 
-/// Scores the rows `index` at `times` and requires the values of other packages.
-fn require_equal(folder: &Path, case: &Value, (subset, index): (&str, &[usize]), expected: &[Compared], times: &[f64]) {
+/// Scores the rows `index` at `times`, the curves read in this way, and requires the values of other packages.
+fn require_equal(
+    folder: &Path,
+    case: &Value,
+    (subset, index): (&str, &[usize]),
+    expected: &[Compared],
+    times: &[f64],
+    reading: &str,
+) {
+    if expected.is_empty() {
+        return;
+    }
     let horizon = &case["subsets"][subset]["target_time"];
     let (curves, train) = (folder.join("curves.csv"), folder.join("train.csv"));
     std::fs::write(&curves, predictions(&case["inputs"], index)).unwrap();
@@ -141,7 +195,8 @@ fn require_equal(folder: &Path, case: &Value, (subset, index): (&str, &[usize]),
     let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let mut call = words(&["evaluate", "--predictions", &curves.display().to_string()]);
     call.extend(words(&["--train", &train.display().to_string(), "--metrics", &names.join(",")]));
-    call.extend(words(&["--horizon", &horizon.to_string(), "--set", "replicates=0", "--set", "reading=step"]));
+    call.extend(words(&["--horizon", &horizon.to_string(), "--set", "replicates=0"]));
+    call.extend(words(&["--set", &format!("reading={reading}")]));
     call.extend(words(&["--set", &format!("times={times:?}"), "--output", &output.display().to_string()]));
     succeed(call);
     let report: Value = serde_json::from_str(&std::fs::read_to_string(output.with_extension("json")).unwrap()).unwrap();
@@ -151,7 +206,7 @@ fn require_equal(folder: &Path, case: &Value, (subset, index): (&str, &[usize]),
         let found = metric["overall"]["value"].as_f64();
         let found = found.unwrap_or_else(|| panic!("{subset} {name}: {}", metric["overall"]["undefined"]));
         let close = (found - expected).abs() <= 1e-9 * (1.0 + expected.abs());
-        assert!(close, "{} {subset} {name}: {found}, {source}: {expected}", case["case"]);
+        assert!(close, "{} {subset} {name} {reading}: {found}, {source}: {expected}", case["case"]);
     }
 }
 
@@ -171,17 +226,60 @@ fn the_command_gives_for_every_subset_what_other_packages_recorded() {
     let expected = [
         "auc-td",
         "c-td",
+        "c-td, next-grid-point",
         "c-td-adjusted",
+        "c-td-adjusted, next-grid-point",
         "c-td-half",
+        "c-td-half, linear-from-one",
         "c-td-ipcw",
         "calibration-alpha",
         "d-calibration",
+        "harrell-c",
         "ibs",
         "isll",
         "observed-expected",
         "rcll",
         "risl",
         "rsbs",
+        "uno-c",
     ];
     assert_eq!(compared, expected);
+}
+
+/// The metrics without evaluation times, of all groups in one call: a record of a group has times of its own.
+#[test]
+fn one_call_gives_for_every_group_what_other_packages_recorded_for_its_rows() {
+    let names = [
+        ("c-td", "ctd.pycox.antolini.post", None),
+        ("c-td-adjusted", "ctd.pycox.adj_antolini.post", None),
+        ("c-td-half", "ctd.survivaleval.step.Risk", Some("cindex")),
+        ("rcll", "rcll.mlr3_089", None),
+        ("calibration-alpha", "alpha.mlr3", None),
+    ];
+    let mut n_compared = 0;
+    for file in ["s02_small_ties_on_grid.json", "s10_heavy_ties.json"] {
+        let (case, folder) = (golden(file), tempfile::tempdir().unwrap());
+        let (curves, output) = (folder.path().join("curves.csv"), folder.path().join("scores.html"));
+        std::fs::write(&curves, predictions(&case["inputs"], &index(&case, "all"))).unwrap();
+        let (curves, shown) = (curves.display().to_string(), output.display().to_string());
+        let asked = names.map(|(name, ..)| name).join(",");
+        let files =
+            ["evaluate", "--predictions", &curves, "--output", &shown, "--attributes", "group", "--metrics", &asked];
+        let set = ["--min-events", "1", "--set", "replicates=0", "--set", "reading=step"];
+        succeed(files.iter().chain(&set));
+        let report: Value =
+            serde_json::from_str(&std::fs::read_to_string(output.with_extension("json")).unwrap()).unwrap();
+        for (metric, (name, id, key)) in report["metrics"].as_array().unwrap().iter().zip(names) {
+            for group in metric["attributes"][0]["groups"].as_array().unwrap() {
+                let level = group["level"].as_str().unwrap().trim_start_matches('g');
+                let Some(expected) = recorded(&case, &format!("group={level}"), id, None, key) else { continue };
+                let found = group["estimate"]["value"].as_f64().unwrap();
+                let close = (found - expected).abs() <= 1e-9 * (1.0 + expected.abs());
+                assert!(close, "{file} group {level} {name}: {found}, {id}: {expected}");
+                n_compared += 1;
+            }
+        }
+    }
+    // Two groups and three.
+    assert_eq!(n_compared, (2 + 3) * names.len());
 }

@@ -23,9 +23,9 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ClassPage, ModelsPage, class_tables, listed, number, render_class_models, render_class_page, render_class_table,
-    render_models_page, render_models_table, tables_of_class, tables_of_class_models, tables_of_models,
-    threshold_sentence, write_class, write_class_models,
+    ClassPage, ModelsPage, class_models_csv, class_tables, listed, number, render_class_models, render_class_page,
+    render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_class_models,
+    tables_of_models, threshold_sentence, write_class,
 };
 use crate::run_folder::write_text;
 
@@ -247,8 +247,9 @@ fn one(shared: &Shared<'_>, found: &Evaluated, report: &ClassReport, target: &Ta
         threshold: shared.threshold,
         warnings: &shared.warnings[0],
         notes: &shared.tables.notes,
+        csv: &target.csv_name(),
     };
-    write_class(&target.evaluation().with_extension("csv"), &page)?;
+    write_class(&target.csv(), &page)?;
     target.write_page(&render_class_page(&page)?, || tables_of_class(&page))?;
     Ok(render_class_table(&page, TERMINAL_WIDTH, colour_is_wanted()))
 }
@@ -264,6 +265,7 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
         .flat_map(|(name, warnings)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)))
         .collect();
     let tables = class_tables(&found.models, &found.horizon);
+    let csv = class_models_csv(&found.models, &reports, &found.groups, &found.horizon)?;
     let page = ModelsPage {
         title: shared.title.unwrap_or(&by_names),
         subtitle: "",
@@ -273,10 +275,10 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
         censoring: shared.censoring(),
         warnings: &warnings,
         notes: &shared.tables.notes,
+        csv: (&target.csv_name(), &csv),
         class_tables: &tables,
     };
-    let csv = target.evaluation().with_extension("csv");
-    write_class_models(&csv, &found.models, &reports, &found.groups, &found.horizon)?;
+    write_text(&target.csv(), &csv)?;
     let of_papers = || {
         let mut all = tables_of_models(&page);
         all.extend(tables_of_class_models(&found.models, &found.horizon));

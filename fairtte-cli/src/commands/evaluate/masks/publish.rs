@@ -120,8 +120,9 @@ pub(super) fn publish(
         lowest: &lowest,
         warnings: &warnings,
         notes: &input.notes,
+        csv: &target.csv_name(),
     };
-    write_masks(&target.evaluation().with_extension("csv"), &page)?;
+    write_masks(&target.csv(), &page)?;
     target.write_page(&render_mask_page(&page)?, || tables_of_masks(&page))?;
     for warning in &warnings {
         say(format!("warning: {}", warning.text));

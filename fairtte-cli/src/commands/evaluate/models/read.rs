@@ -12,6 +12,7 @@ use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort, re
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};
 use serde::Serialize;
 
+use super::super::baseline::{self, Inputs};
 use super::super::facts_of_parts;
 use super::super::outside::{
     Call, about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table, refuse_causes_without_option,
@@ -32,6 +33,8 @@ pub(super) struct Compared {
     pub(super) has_parts: bool,
     pub(super) has_subjects: bool,
     pub(super) censoring: CensoringSample,
+    /// The covariates of `--baseline`.
+    pub(super) baseline: Option<Inputs>,
     pub(super) notes: Vec<String>,
     pub(super) facts: Vec<(String, String)>,
 }
@@ -158,6 +161,7 @@ pub(super) fn with_cohort(
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
     let groups = with_pairs(&groups, arguments.intersections)?;
     let fitted_on = split.as_ref().map_or_else(|| rows.clone(), |split| split.rows(Part::Train).to_vec());
+    let baseline = Inputs::asked_of_cohort(&arguments.scores.baseline, (&cohort, &groups, split.as_ref()), &rows)?;
     let mut models = Vec::new();
     for ((name, path), table) in names.iter().zip(&arguments.predictions).zip(tables) {
         notes.extend(of_model(name, note_on_repairs(&table.repairs, arguments.repair, table.samples.len())));
@@ -176,6 +180,7 @@ pub(super) fn with_cohort(
             &cohort.outcomes_of_any_cause(&fitted_on)?,
             if split.is_some() { "train" } else { "evaluated" },
         ),
+        baseline,
         notes,
         facts,
     })
@@ -186,7 +191,10 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let own = &arguments.own;
     let mut options = own_table::options(own, rising(arguments))?;
     options.columns.cause = arguments.cause;
-    let tables = read_tables(arguments, configs, &options)?;
+    let covariates = baseline::named(&arguments.scores.baseline)?;
+    let mut columns: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
+    columns.extend(covariates.iter().filter(|name| configs.iter().all(|attribute| attribute.name != **name)));
+    let tables = read_tables(arguments, &columns, &options)?;
     let known: Vec<&SampleId> = {
         let mut seen = HashSet::new();
         tables.iter().flat_map(ids).filter(|id| seen.insert(*id)).collect()
@@ -224,6 +232,10 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
                 .to_owned(),
         );
     }
+    let rows = cohort.all_rows();
+    let covariates = covariates.iter().map(|name| baseline::column(&cohort, name, &rows)).collect();
+    let of_train = (arguments.train.as_deref(), train.clone(), &own.missing[..]);
+    let baseline = Inputs::of_table(covariates, of_train, &mut notes)?;
     let censoring = about_censoring(fitted_on, if train.is_some() { "train" } else { "evaluated" });
     let mut facts = Vec::new();
     let groups = with_pairs(fitted.all(), arguments.intersections)?;
@@ -245,17 +257,12 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     }
     facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&censoring, arguments.train.as_ref())));
     facts.extend(own_table::fact(own));
-    Ok(Compared { models, samples, has_parts: false, has_subjects, censoring, notes, facts })
+    Ok(Compared { models, samples, has_parts: false, has_subjects, censoring, baseline, notes, facts })
 }
 
-fn read_tables(
-    arguments: &Evaluate,
-    configs: &[AttributeConfig],
-    options: &ReadOptions,
-) -> Result<Vec<ScoredTable>, CliError> {
-    let names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
+fn read_tables(arguments: &Evaluate, columns: &[&str], options: &ReadOptions) -> Result<Vec<ScoredTable>, CliError> {
     let read = |path: &PathBuf| {
-        read_scored_table(path, &names, options).map_err(|error| own_table::with_help(error, &arguments.own))
+        read_scored_table(path, columns, options).map_err(|error| own_table::with_help(error, &arguments.own))
     };
     arguments.predictions.iter().map(read).collect()
 }

@@ -124,7 +124,16 @@ fn training() -> Vec<Mode> {
             "compare",
             "dry run",
             compare,
-            of(compare, vec![("--config", Changes("--config more.toml")), output(), ("--jobs", OnlySpeed("--jobs 2"))]),
+            of(
+                compare,
+                vec![
+                    ("--config", Changes("--config more.toml")),
+                    output(),
+                    ("--jobs", OnlySpeed("--jobs 2")),
+                    ("--figures", Changes("--figures paper")),
+                    ("--tables", Changes("--tables paper")),
+                ],
+            ),
         ),
     ]
 }
@@ -439,7 +448,6 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         _ => Changes("--reference sex=F"),
     };
     let baseline = match mode {
-        "several models" => Refused("--baseline sex", "a baseline stands beside one model"),
         "external validation" => Refused("--baseline sex", "a baseline stands beside one evaluation"),
         _ => Changes("--baseline sex"),
     };
@@ -1071,6 +1079,8 @@ fn selection() -> Vec<Mode> {
             ("--base", Instead("select several --base sam --set replicates=5".to_owned())),
             ("--attribute", Changes("--attribute sex")),
             ("--output", Changes("--output choice")),
+            ("--figures", Changes("--figures paper")),
+            ("--tables", Changes("--tables paper")),
             ("--set", Changes("--set level=0.9")),
             THREADS,
             JSON,
@@ -1102,7 +1112,6 @@ fn selection() -> Vec<Mode> {
     ]
 }
 
-/// The commands that read images and weights.
 /// Studies on a cluster, of which the tests have none.
 fn clusters() -> Vec<Mode> {
     let submit = "study submit study.toml --output planned --set execute.slurm.pack=1 --print";
