@@ -54,6 +54,26 @@ impl GroupCensoring {
 }
 
 impl CensoringByGroup {
+    /// Groups are taken to be censored differently if the p value of equal censoring is below this ..
+    pub const UNEQUAL_P: f64 = 0.01;
+    /// .. and one of them is censored at least this many times as fast as another.
+    pub const UNEQUAL_TIMES: f64 = 1.5;
+
+    /// How many times as fast the group that is censored most often is censored as the one that is least, infinite if that one is not;
+    /// `None` with fewer than two groups, or if nobody is censored.
+    pub fn times_as_fast(&self) -> Option<f64> {
+        let (most, least) = self.extremes()?;
+        let times = most.ratio()? / least.ratio()?;
+        (!times.is_nan()).then_some(times)
+    }
+
+    /// Whether groups are censored so differently that one censoring curve is right for none of them: then a gap of the IBS is off,
+    /// by 0.02 where one of two groups is censored twice as fast and 30 % are censored (`docs/src/honesty.md`).
+    pub fn is_unequal(&self) -> bool {
+        let times = self.times_as_fast();
+        self.p_value.is_some_and(|p| p < Self::UNEQUAL_P) && times.is_some_and(|times| times >= Self::UNEQUAL_TIMES)
+    }
+
     /// The groups that are censored most and least often, relative to all samples; `None` with fewer than two.
     pub fn extremes(&self) -> Option<(&GroupCensoring, &GroupCensoring)> {
         let with_ratio = || self.groups.iter().filter_map(|group| Some((group, group.ratio()?)));
@@ -204,6 +224,32 @@ mod tests {
         let (most, least) = differing.extremes().unwrap();
         assert_eq!((most.level.as_str(), least.level.as_str(), most.n_censored), ("a", "b", 12));
         assert_relative_eq!(most.ratio().unwrap(), 12.0 / 4.959_713_357_250_548, max_relative = 1e-12);
+    }
+
+    #[test]
+    fn groups_are_unequal_if_the_test_and_the_ratio_say_so() {
+        let of = |p: f64, n: [usize; 2]| CensoringByGroup {
+            attribute: "site".to_owned(),
+            groups: ["a", "b"]
+                .into_iter()
+                .zip(n)
+                .map(|(level, n)| GroupCensoring { level: level.to_owned(), n_censored: n, n_expected: 20.0 })
+                .collect(),
+            statistic: Some(1.0),
+            degrees_of_freedom: 1,
+            p_value: Some(p),
+        };
+        assert_eq!(of(0.5, [30, 20]).times_as_fast(), Some(1.5));
+        assert!(of(0.009, [30, 20]).is_unequal() && of(0.009, [20, 30]).is_unequal());
+        assert!(!of(0.01, [30, 20]).is_unequal() && !of(0.009, [29, 20]).is_unequal());
+        assert!(of(0.009, [30, 0]).is_unequal(), "one group is not censored at all");
+        assert_eq!((of(0.009, [0, 0]).times_as_fast(), of(0.009, [0, 0]).is_unequal()), (None, false));
+        let (time, censored, membership) = sixty(true);
+        assert!(found(&time, &censored, &membership).is_unequal());
+        let (time, censored, membership) = sixty(false);
+        assert!(!found(&time, &censored, &membership).is_unequal());
+        let without = CensoringByGroup { p_value: None, ..of(0.009, [30, 20]) };
+        assert!(!without.is_unequal());
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!
 //! `forest --risks TABLE.csv SETTINGS SEEDS` grows a forest on the rows of a table whose last column is 0 and prints the risks of
 //! those where it is 1, a line per seed 0, 1, ..: columns are numbers, the last three the time, the event and that mark; SETTINGS are
-//! those of a run file as JSON. `benches/peers/forest.py` puts it beside other packages.
+//! those of a run file as JSON. `benches/peers/forest.py` puts it beside other packages. `forest --grow SETTINGS SAMPLES..` grows one
+//! forest with these settings in place of the presets, for `benches/peers/speed.py`.
 
 #![expect(clippy::print_stdout, reason = "an example shows its results")]
 
@@ -24,32 +25,44 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     {
         return risks(table, &serde_json::from_str(settings)?, seeds.parse()?);
     }
+    if let [option, settings, sizes @ ..] = words.as_slice()
+        && option == "--grow"
+    {
+        let sizes: Vec<usize> = sizes.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
+        return grow("settings", &serde_json::from_str(settings)?, &sizes);
+    }
     let numbers: Vec<usize> = words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
     let (trees, sizes) = numbers.split_first().unwrap_or((&20, &[]));
     let sizes = if sizes.is_empty() { &[1000, 10_000, 50_000] } else { sizes };
     for (name, preset) in [("ranger", ForestSettings::ranger()), ("rfsrc", ForestSettings::rfsrc())] {
-        let settings = ForestSettings { trees: *trees, ..preset };
-        let mut before: Option<(f64, f64)> = None;
-        for &n in sizes {
-            let (columns, outcomes) = samples(n)?;
-            let start = Instant::now();
-            let (forest, out_of_bag) = RandomSurvivalForest::fit(&columns, &outcomes, &settings)?;
-            let seconds = start.elapsed().as_secs_f64();
-            let exponent = before.map_or(String::new(), |(other, time)| {
-                format!(", exponent {:.2}", (seconds / time).ln() / (n as f64 / other).ln())
-            });
-            before = Some((n as f64, seconds));
-            println!("{name}, {n} samples, {} events: {trees} trees in {seconds:.3} s{exponent}", outcomes.n_events());
-            println!(
-                "  {:.1} MB, out-of-bag error {:.4}",
-                forest.size_in_bytes() as f64 / 1e6,
-                out_of_bag.error(&outcomes)?
-            );
-            let start = Instant::now();
-            let risk = forest.risk(&columns)?;
-            let highest = risk.iter().copied().fold(0.0, f64::max);
-            println!("  risk of all in {:.3} s, highest {highest:.1}", start.elapsed().as_secs_f64());
-        }
+        grow(name, &ForestSettings { trees: *trees, ..preset }, sizes)?;
+    }
+    Ok(())
+}
+
+/// Grows a forest on each number of samples, and prints time, memory and error.
+fn grow(name: &str, settings: &ForestSettings, sizes: &[usize]) -> Result<(), Box<dyn std::error::Error>> {
+    let trees = settings.trees;
+    let mut before: Option<(f64, f64)> = None;
+    for &n in sizes {
+        let (columns, outcomes) = samples(n)?;
+        let start = Instant::now();
+        let (forest, out_of_bag) = RandomSurvivalForest::fit(&columns, &outcomes, settings)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let exponent = before.map_or(String::new(), |(other, time)| {
+            format!(", exponent {:.2}", (seconds / time).ln() / (n as f64 / other).ln())
+        });
+        before = Some((n as f64, seconds));
+        println!("{name}, {n} samples, {} events: {trees} trees in {seconds:.3} s{exponent}", outcomes.n_events());
+        println!(
+            "  {:.1} MB, out-of-bag error {:.4}",
+            forest.size_in_bytes() as f64 / 1e6,
+            out_of_bag.error(&outcomes)?
+        );
+        let start = Instant::now();
+        let risk = forest.risk(&columns)?;
+        let highest = risk.iter().copied().fold(0.0, f64::max);
+        println!("  risk of all in {:.3} s, highest {highest:.1}", start.elapsed().as_secs_f64());
     }
     Ok(())
 }

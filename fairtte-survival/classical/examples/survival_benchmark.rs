@@ -6,40 +6,54 @@
 //! row per person and a column of numbers per covariate, with a line of names; without it they are normal. MALE is given for intervals up to
 //! the 75 % quantile of the event times (early), and from there to the 99 % quantile (late).
 //!
-//! With `--heat-map FILE.svg` at the end, models x scenarios alone are run and also drawn. `--write FOLDER` in its place writes the people of
-//! every scenario and repeat as CSV, and `--read FOLDER` adds the models whose curves of them lie there to the first table:
-//! `benches/peers/networks.py` trains networks between the two.
+//! Treatment effects, from curves of everybody without and with treatment, are compared with the true ones, of everybody and by subgroup.
+//!
+//! With `--heat-map FILE.svg` at the end, models x scenarios alone are run and also drawn; FILE.csv has the values as `fairtte test` reads
+//! them. `--write FOLDER` in its place writes the people of every scenario and every setting of subgroups, and repeat, as CSV, and
+//! `--read FOLDER` adds the models whose curves of them lie there to these two tables: `benches/peers/networks.py` trains networks between
+//! the two. A scenario or setting whose folders have been removed is left out.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 
-use fairtte_classical::generator::{
-    Arm, CensoringSettings, Gauss, Generated, GeneratorSettings, Hazard, LogLinear, Piece, SubgroupSettings,
-    TreatmentSettings, UnmeasuredSettings, generate, generate_on,
-};
+use std::path::Path;
+
+use fairtte_classical::generator::{Arm, Generated, GeneratorSettings, generate, generate_on};
 use fairtte_classical::{ClassicalError, Estimator, ForestSettings, SurvivalEstimator as _, SurvivalModel as _};
 use fairtte_metrics::effects::LogitErrors;
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::statistics::{RangeQuantile, RankTable, RankTies, critical_difference, friedman};
 use fairtte_metrics::{Direction, Outcomes, SurvivalCurves};
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
+#[path = "survival_benchmark/effects.rs"]
+mod effects;
 #[path = "survival_benchmark/heat_map.rs"]
 mod heat_map;
 #[path = "survival_benchmark/outside.rs"]
 mod outside;
+#[path = "survival_benchmark/scenarios.rs"]
+mod scenarios;
+
+use scenarios::{confounded, scenarios, subgrouped, unmeasured};
 
 type Failure = Box<dyn std::error::Error>;
-/// Fits a model and predicts the curves of other people on a grid.
-type Predict = Box<dyn Fn(&Array2<f64>, &Outcomes, &Array2<f64>, &[f64]) -> Result<SurvivalCurves, Failure>>;
+/// Intervals of time up to the 99 % quantile of the event times.
+const INTERVALS: usize = 20;
+/// Fits a model and predicts the curves of several tables of other people on a grid.
+type Predict = Box<dyn Fn(&Array2<f64>, &Outcomes, &[Array2<f64>], &[f64]) -> Result<Vec<SurvivalCurves>, Failure>>;
 
 /// Kaplan-Meier, every estimator of one kind of event with its defaults (a forest: those of ranger), and a forest with those of rfsrc.
 fn models() -> Vec<(String, Predict)> {
     let kaplan_meier: Predict = Box::new(|_, outcomes, others, grid| {
-        Ok(kaplan_meier_curves(&KaplanMeier::fit(outcomes)?, grid, others.nrows())?)
+        let curve = KaplanMeier::fit(outcomes)?;
+        others.iter().map(|people| Ok(kaplan_meier_curves(&curve, grid, people.nrows())?)).collect()
     });
     let fitted = |estimator: Estimator| -> Predict {
-        Box::new(move |x, outcomes, others, grid| Ok(estimator.fit(x, outcomes)?.survival_curves(others, grid)?))
+        Box::new(move |x, outcomes, others, grid| {
+            let model = estimator.fit(x, outcomes)?;
+            others.iter().map(|people| Ok(model.survival_curves(people, grid)?)).collect()
+        })
     };
     let mut models = vec![("Kaplan-Meier".to_owned(), kaplan_meier)];
     for (name, _) in Estimator::CATALOGUE {
@@ -51,45 +65,6 @@ fn models() -> Vec<(String, Predict)> {
     }
     models.push(("forest (rfsrc)".to_owned(), fitted(Estimator::Forest(ForestSettings::rfsrc()))));
     models
-}
-
-/// Scenarios by name, with the group of scenarios that they belong to.
-fn scenarios() -> Vec<(&'static str, &'static str, GeneratorSettings)> {
-    let random = CensoringSettings {
-        hazard: Hazard::LogLinear(LogLinear { rate: 0.1, ..LogLinear::default() }),
-        ..CensoringSettings::default()
-    };
-    let of = |hazard: Hazard, censoring: Option<Hazard>| GeneratorSettings {
-        hazard,
-        censoring: censoring
-            .map_or(random.clone(), |hazard| CensoringSettings { hazard, ..CensoringSettings::default() }),
-        ..GeneratorSettings::default()
-    };
-    let gauss = |covariates| Hazard::Gauss(Gauss { covariates, ..Gauss::default() });
-    let piece = |covariates| Hazard::Piece(Piece { covariates, ..Piece::default() });
-    vec![
-        ("constant-1", "constant", of(Hazard::Constant1, None)),
-        ("constant-2", "constant", of(Hazard::Constant2, None)),
-        ("scenario-1", "constant", of(Hazard::Scenario1, Some(Hazard::Censoring1))),
-        ("scenario-2", "constant", of(Hazard::Scenario2, None)),
-        ("scenario-3", "time-varying", of(Hazard::Scenario3, Some(Hazard::Censoring3))),
-        ("scenario-4", "time-varying", of(Hazard::Scenario4, None)),
-        ("scenario-5", "time-varying", of(Hazard::Scenario5, None)),
-        ("scenario-6", "time-varying", of(Hazard::Scenario6, None)),
-        ("scenario-7", "time-varying", of(Hazard::Scenario7, None)),
-        ("scenario-8", "time-varying", of(Hazard::Scenario8, None)),
-        ("scenario-9", "time-varying", of(Hazard::Scenario9, None)),
-        ("scenario-10", "time-varying", of(Hazard::Scenario10, Some(Hazard::Censoring10))),
-        ("gauss-2", "non-linear", of(gauss(2), None)),
-        ("gauss-4", "non-linear", of(gauss(4), None)),
-        ("piece-1", "non-linear", of(piece(1), None)),
-        ("piece-4", "non-linear", of(piece(4), None)),
-        ("piece-9", "non-linear", of(piece(9), None)),
-    ]
-}
-
-fn names_of_scenarios() -> Vec<String> {
-    scenarios().into_iter().map(|(name, kind, _)| format!("{name} ({kind})")).collect()
 }
 
 fn names_of_models() -> Vec<String> {
@@ -125,6 +100,8 @@ struct Halves {
     first: Vec<usize>,
     others: Vec<usize>,
     grid: Vec<f64>,
+    median: usize,
+    quartile: usize,
 }
 
 impl Halves {
@@ -136,10 +113,21 @@ impl Halves {
         let mut times: Vec<f64> =
             outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event).map(|(time, _)| *time).collect();
         times.sort_by(f64::total_cmp);
-        // Twenty intervals up to the 99 % quantile of the event times.
+        // Intervals up to the 99 % quantile of the event times.
         let last = times[(times.len() - 1) * 99 / 100];
-        let grid = (0..=20).map(|k| last * f64::from(k) / 20.0).collect();
-        Ok(Self { cohort, first, others, grid })
+        let grid: Vec<f64> = (0..=INTERVALS).map(|k| last * k as f64 / INTERVALS as f64).collect();
+        // The first times of the grid from the median and from the upper quartile of the event times on.
+        let [median, quartile] =
+            [2, 3].map(|k| grid.partition_point(|time| *time < times[(times.len() - 1) * k / 4]).max(1));
+        Ok(Self { cohort, first, others, grid, median, quartile })
+    }
+
+    /// Curves of the second half by every model of the first one, of treatment as `inputs` have it.
+    fn predictions(&self, inputs: &[Array2<f64>]) -> Result<Vec<Vec<SurvivalCurves>>, Failure> {
+        let of = |inputs: &Array2<f64>, rows: &[usize]| inputs.select(Axis(0), rows);
+        let (fitted_to, outcomes) = (of(&self.cohort.inputs(), &self.first), self.cohort.outcomes.select(&self.first));
+        let people: Vec<Array2<f64>> = inputs.iter().map(|inputs| of(inputs, &self.others)).collect();
+        models().into_iter().map(|(_, predict)| predict(&fitted_to, &outcomes, &people, &self.grid)).collect()
     }
 
     fn scored(&self, curves: &SurvivalCurves) -> Result<Scored, Failure> {
@@ -153,13 +141,8 @@ impl Scored {
     /// One comparison per model, in their order.
     fn of_all(source: &Source, settings: &GeneratorSettings, seed: u64) -> Result<Vec<Self>, Failure> {
         let halves = Halves::draw(source, settings, seed)?;
-        let inputs = halves.cohort.inputs();
-        let of = |rows: &[usize]| inputs.select(ndarray::Axis(0), rows);
-        let outcomes = halves.cohort.outcomes.select(&halves.first);
-        let one = |(_, predict): (String, Predict)| {
-            halves.scored(&predict(&of(&halves.first), &outcomes, &of(&halves.others), &halves.grid)?)
-        };
-        models().into_iter().map(one).collect()
+        let curves = halves.predictions(&[halves.cohort.inputs()])?;
+        curves.iter().flatten().map(|curves| halves.scored(curves)).collect()
     }
 
     fn middle(&self) -> f64 {
@@ -208,101 +191,132 @@ fn line(first: &str, values: impl Iterator<Item = String>) {
 }
 
 fn by_scenario(source: &Source, repeats: u64, drawing: Option<&str>, outside: Option<&str>) -> Result<(), Failure> {
-    let mut names = names_of_models();
-    names.extend(outside.map(outside::names).transpose()?.unwrap_or_default());
+    let names = with_outside(outside)?;
     header("scenario: MALE early / late", &names);
-    let (mut early, mut late) = (Vec::new(), Vec::new());
+    let (mut rows, mut early, mut late) = (Vec::new(), Vec::new(), Vec::new());
     for (name, kind, settings) in scenarios() {
+        if outside.is_some_and(|folder| !outside::has(folder, name)) {
+            continue;
+        }
         let found = average(repeats, |seed| {
-            let mut scored = Scored::of_all(source, &settings, seed)?;
-            if let Some(folder) = outside {
-                scored.extend(outside::scored(folder, &format!("{name}-{seed}"), source, &settings, seed)?);
-            }
+            let scored = all_scored(source, name, &settings, seed, outside)?;
             Ok(scored.iter().map(|scored| vec![scored.early(), scored.late()]).collect())
         })?;
-        line(&format!("{name} ({kind})"), found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
+        let row = format!("{name} ({kind})");
+        line(&row, found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
+        rows.push(row);
         early.push(found.iter().map(|of| of[0]).collect::<Vec<_>>());
         late.push(found.iter().map(|of| of[1]).collect::<Vec<_>>());
     }
     if let Some(file) = drawing {
-        std::fs::write(file, heat_map::drawn(&[("early", &early), ("late", &late)], &names_of_scenarios(), &names))?;
+        let panels = [("early", &early), ("late", &late)];
+        std::fs::write(file, heat_map::drawn(&panels, &rows, &names))?;
+        std::fs::write(Path::new(file).with_extension("csv"), heat_map::table(&panels, &rows, &names))?;
     }
-    for (what, values) in [("early", early), ("late", late)] {
-        let (rows, columns) = (values.len(), values[0].len());
-        let table = RankTable::new(
-            Array2::from_shape_vec((rows, columns), values.into_iter().flatten().collect())?,
-            Direction::LowerIsBetter,
-        )?;
-        let ranks: Vec<String> = table.average_ranks().iter().map(|rank| format!("{rank:.2}")).collect();
-        let p = friedman(&table, RankTies::default())?.p_value;
-        let difference = critical_difference(columns, rows, 0.05, RangeQuantile::default())?;
-        println!(
-            "\naverage ranks, {what}: {}; Friedman p = {p:.1e}; critical difference {difference:.2}",
-            ranks.join(", ")
-        );
+    ranks("early", early)?;
+    ranks("late", late)
+}
+
+/// Names of all columns.
+fn with_outside(outside: Option<&str>) -> Result<Vec<String>, Failure> {
+    let mut names = names_of_models();
+    names.extend(outside.map(outside::names).transpose()?.unwrap_or_default());
+    Ok(names)
+}
+
+/// The models of this crate, then those of `outside`.
+fn all_scored(
+    source: &Source,
+    name: &str,
+    settings: &GeneratorSettings,
+    seed: u64,
+    outside: Option<&str>,
+) -> Result<Vec<Scored>, Failure> {
+    let mut scored = Scored::of_all(source, settings, seed)?;
+    if let Some(folder) = outside {
+        scored.extend(outside::scored(folder, &format!("{name}-{seed}"), source, settings, seed)?);
+    }
+    Ok(scored)
+}
+
+/// Average ranks of the models over scenarios, with the tests of their difference; small values are better.
+fn ranks(what: &str, values: Vec<Vec<f64>>) -> Result<(), Failure> {
+    let (rows, columns) = (values.len(), values.first().map_or(0, Vec::len));
+    if rows < 2 {
+        return Ok(());
+    }
+    let values = Array2::from_shape_vec((rows, columns), values.into_iter().flatten().collect())?;
+    let table = RankTable::new(values, Direction::LowerIsBetter)?;
+    let ranks: Vec<String> = table.average_ranks().iter().map(|rank| format!("{rank:.2}")).collect();
+    let p = friedman(&table, RankTies::default())?.p_value;
+    let difference = critical_difference(columns, rows, 0.05, RangeQuantile::default())?;
+    println!(
+        "\naverage ranks, {what}: {}; Friedman p = {p:.1e}; critical difference {difference:.2}",
+        ranks.join(", ")
+    );
+    Ok(())
+}
+
+/// ALE(t): the absolute logit error by interval of time, mean over scenarios in which the interval has an event.
+fn by_interval(source: &Source, repeats: u64) -> Result<(), Failure> {
+    let names = names_of_models();
+    let mut sums = Array2::<f64>::zeros((INTERVALS, names.len()));
+    let mut n = sums.clone();
+    for (_, _, settings) in scenarios() {
+        for seed in 1..=repeats {
+            for (model, scored) in Scored::of_all(source, &settings, seed)?.iter().enumerate() {
+                let intervals = scored.errors.by_interval();
+                for (k, at) in intervals.iter().enumerate().filter(|(_, at)| at.n_events > 0) {
+                    if let Some(error) = at.error {
+                        sums[[k, model]] += error;
+                        n[[k, model]] += 1.0;
+                    }
+                }
+            }
+        }
+    }
+    header("interval, cohorts with an event in it: ALE", &names);
+    for (k, (sums, n)) in sums.rows().into_iter().zip(n.rows()).enumerate() {
+        line(&format!("{}, {}", k + 1, n[0]), sums.iter().zip(n).map(|(sum, n)| format!("{:.3}", sum / n)));
     }
     Ok(())
 }
 
 /// Early MALE by arm for each strength of confounding.
 fn confounding(source: &Source, repeats: u64) -> Result<(), Failure> {
-    header("confounders, weight (measured, piece-9): MALE untreated / treated", &names_of_models());
-    for count in [1_u8, 4, 9] {
-        for weight in [0.0, 1.0, 3.0] {
-            let hazard = Hazard::Piece(Piece { covariates: 9, ..Piece::default() });
-            // On average as many treated as untreated.
-            let probability = 1.0 / (1.0 + (weight * f64::from(count) / 2.0).exp());
-            let confounders = (0..usize::from(count)).collect();
-            let treatment = TreatmentSettings { probability, confounders, weight, unmeasured: 0.0 };
-            let settings = GeneratorSettings { hazard, treatment, ..GeneratorSettings::default() };
-            arms(source, repeats, &format!("{count}, {weight}"), &settings)?;
+    let tables = [
+        ("confounders, weight (measured, piece-9)", confounded()),
+        ("correlation of z, weight (unmeasured, piece-4)", unmeasured()),
+    ];
+    for (first, rows) in tables {
+        header(&format!("{first}: MALE untreated / treated"), &names_of_models());
+        for (name, settings) in rows {
+            let found = average(repeats, |seed| {
+                let scored = Scored::of_all(source, &settings, seed)?;
+                Ok(scored.iter().map(|of| vec![of.early_of(false, None), of.early_of(true, None)]).collect())
+            })?;
+            line(&name, found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
         }
     }
-    header("correlation of z, weight (unmeasured, piece-4): MALE untreated / treated", &names_of_models());
-    for correlation in [0.0, 0.3] {
-        for weight in [0.0, 3.0, 10.0] {
-            let hazard = Hazard::Piece(Piece { covariates: 4, ..Piece::default() });
-            let probability = 1.0 / (1.0 + (weight / 2.0_f64).exp());
-            let treatment = TreatmentSettings { probability, unmeasured: weight, ..TreatmentSettings::default() };
-            let unmeasured = UnmeasuredSettings { correlation, hazard: 3.0, censoring: 0.0 };
-            let settings = GeneratorSettings { hazard, treatment, unmeasured, ..GeneratorSettings::default() };
-            arms(source, repeats, &format!("{correlation}, {weight}"), &settings)?;
-        }
-    }
-    Ok(())
-}
-
-fn arms(source: &Source, repeats: u64, name: &str, settings: &GeneratorSettings) -> Result<(), Failure> {
-    let found = average(repeats, |seed| {
-        let scored = Scored::of_all(source, settings, seed)?;
-        Ok(scored.iter().map(|scored| vec![scored.early_of(false, None), scored.early_of(true, None)]).collect())
-    })?;
-    line(name, found.iter().map(|of| format!("{:.3} / {:.3}", of[0], of[1])));
     Ok(())
 }
 
 /// Early MALE by arm and subgroup for means and shares of subgroups.
-fn subgroups(source: &Source, repeats: u64) -> Result<(), Failure> {
-    header("means, share of s = 1 (piece-1): MALE (a, s) = 00 / 01 / 10 / 11", &names_of_models());
-    for means in [[0.45, 0.55], [0.3, 0.7], [0.15, 0.85]] {
-        for share in [0.1, 0.5, 0.9] {
-            let subgroups = SubgroupSettings {
-                shares: vec![1.0 - share, share],
-                means: means.to_vec(),
-                deviation: 0.1,
-                ..SubgroupSettings::default()
-            };
-            let hazard = Hazard::Piece(Piece { covariates: 1, ..Piece::default() });
-            let settings = GeneratorSettings { hazard, subgroups, ..GeneratorSettings::default() };
-            let found = average(repeats, |seed| {
-                let cells = |scored: &Scored| {
-                    [(false, 0), (false, 1), (true, 0), (true, 1)].map(|(a, s)| scored.early_of(a, Some(s))).to_vec()
-                };
-                Ok(Scored::of_all(source, &settings, seed)?.iter().map(cells).collect())
-            })?;
-            let cells = |of: &Vec<f64>| of.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" / ");
-            line(&format!("{means:?}, {share}"), found.iter().map(cells));
+fn subgroups(source: &Source, repeats: u64, outside: Option<&str>) -> Result<(), Failure> {
+    header("means, share of s = 1 (piece-1): MALE (a, s) = 00 / 01 / 10 / 11", &with_outside(outside)?);
+    for (name, settings) in subgrouped() {
+        let folder_name = outside::name_of_subgroups(&name);
+        if outside.is_some_and(|folder| !outside::has(folder, &folder_name)) {
+            continue;
         }
+        let found = average(repeats, |seed| {
+            let cells = |scored: &Scored| {
+                [(false, 0), (false, 1), (true, 0), (true, 1)].map(|(a, s)| scored.early_of(a, Some(s))).to_vec()
+            };
+            Ok(all_scored(source, &folder_name, &settings, seed, outside)?.iter().map(cells).collect())
+        })?;
+        let cells = |of: &Vec<f64>| of.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" / ");
+        line(&name, found.iter().map(cells));
     }
     Ok(())
 }
@@ -332,9 +346,14 @@ fn main() -> Result<(), Failure> {
         return outside::write(&folder, &source, repeats);
     }
     by_scenario(&source, repeats, drawing.as_deref(), outside.as_deref())?;
-    if drawing.is_some() || outside.is_some() {
+    if outside.is_some() {
+        return subgroups(&source, repeats, outside.as_deref());
+    }
+    if drawing.is_some() {
         return Ok(());
     }
+    by_interval(&source, repeats)?;
     confounding(&source, repeats)?;
-    subgroups(&source, repeats)
+    subgroups(&source, repeats, None)?;
+    effects::tables(&source, repeats)
 }

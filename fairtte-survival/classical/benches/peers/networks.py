@@ -6,7 +6,7 @@
     EXAMPLE 500 2 --read FOLDER
 
 PROGRAM is the built `fairtte`; every HEAD (default nnet-survival, cox, cox-time, deephit) is trained with its defaults and the backbone
-mlp on 80 % of the people of `fit.csv`; 19 % choose the epoch. Curves are read on straight lines at the times of `grid.txt`. The
+mlp on 80 % of the people of `fit.csv` of every scenario and setting of subgroups (folders that are removed are left out); 19 % choose the epoch. Curves are read on straight lines at the times of `grid.txt`. The
 Python has NumPy, pandas and pyarrow. A curve that is there is not made again.
 """
 

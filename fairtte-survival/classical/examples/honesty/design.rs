@@ -168,10 +168,8 @@ impl Design {
         let grid: Vec<f64> = (0..=GRID).map(|k| last * k as f64 / GRID as f64).collect();
         let truth = cohort.survival(Arm::Observed, &grid).unwrap();
         let factor = |row: usize| {
-            let mut rng = stream(seed, name, &[row as u64]);
-            let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
-            let normal = radius * (std::f64::consts::TAU * rng.random::<f64>()).cos();
-            (self.noise[cohort.subgroup[row]] * normal).exp()
+            let error = normal(&mut stream(seed, name, &[row as u64]));
+            (self.noise[cohort.subgroup[row]] * error).exp()
         };
         let factors: Vec<f64> = (0..truth.n()).map(factor).collect();
         let survival =
@@ -199,6 +197,12 @@ impl Design {
             ..EvaluationSettings::default()
         }
     }
+}
+
+/// A number from N(0, 1), by Box and Muller.
+pub fn normal(rng: &mut impl rand::Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
 pub struct Cohort {

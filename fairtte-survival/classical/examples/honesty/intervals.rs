@@ -6,12 +6,26 @@ use fairtte_metrics::resampling::IntervalMethod;
 use rayon::prelude::*;
 
 use crate::design::{Design, Mechanism};
-use crate::table::{Part, percent};
+use crate::table::{Number, Part, covered, shares};
 
 const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
-const COLUMNS: &str = "n | censored | groups | metric | interval | overall | difference | gap | worst | gap to overall | ratio | \
-                       ratio to overall | ES | ES FairSeg | ES deviation";
-const KINDS: usize = 10;
+/// Metrics that a user may ask for; those of decisions are at `THRESHOLD`.
+const MORE: [&str; 9] = [
+    "c-td-ipcw",
+    "uno-c",
+    "harrell-c",
+    "auc",
+    "brier",
+    "calibration-slope",
+    "integrated-calibration",
+    "sensitivity",
+    "net-benefit",
+];
+const THRESHOLD: f64 = 0.4;
+/// What [`numbers`] takes from the report of a metric.
+pub const KIND_NAMES: &str =
+    "overall | difference | gap | worst | gap to overall | ratio | ratio to overall | ES | ES FairSeg | ES deviation";
+pub const KINDS: usize = 10;
 
 /// Groups: shares, errors of the model, and what they are called.
 const GROUPS: [(&[f64], &[f64], &str); 4] = [
@@ -21,6 +35,30 @@ const GROUPS: [(&[f64], &[f64], &str); 4] = [
     (&[0.25, 0.25, 0.25, 0.25], &[0.8, 0.8, 0.8, 0.8], "4 x 25, equal"),
 ];
 
+/// What is drawn and which intervals are made.
+#[derive(Clone, Copy)]
+struct Setting {
+    mechanism: Mechanism,
+    censored: f64,
+    /// Place among `GROUPS`.
+    groups: usize,
+    interval: (IntervalMethod, &'static str),
+    metrics: &'static [&'static str],
+}
+
+impl Setting {
+    fn part(self, beginning: &str) -> Part {
+        let what = self.what();
+        let file = format!("{beginning}-{}-{what}-{}", self.interval.1, GROUPS[self.groups].2);
+        let columns = format!("n | censored | groups | metric | interval | {KIND_NAMES}");
+        Part::new(file.replace([' ', ',', '/', '%'], ""), columns, 200, move |n| self.rows(500, n))
+    }
+
+    fn what(&self) -> String {
+        format!("{:.0} % {}", 100.0 * self.censored, self.mechanism.name())
+    }
+}
+
 pub fn parts() -> Vec<Part> {
     let (percentile, bca) = ((IntervalMethod::Percentile, "percentile"), (IntervalMethod::Bca, "BCa"));
     let studentised = (IntervalMethod::Studentised, "studentised");
@@ -28,21 +66,24 @@ pub fn parts() -> Vec<Part> {
         (percentile, Mechanism::Random, 0.3),
         (percentile, Mechanism::Random, 0.7),
         (bca, Mechanism::Random, 0.3),
+        (bca, Mechanism::Random, 0.7),
         (percentile, Mechanism::EventTime, 0.5),
         (studentised, Mechanism::Random, 0.3),
         (studentised, Mechanism::Random, 0.7),
     ];
-    let part = |(interval, mechanism, censored): ((IntervalMethod, &'static str), Mechanism, f64), place: usize| {
-        let what = format!("{:.0} % {}", 100.0 * censored, mechanism.name());
-        let file = format!("intervals-{}-{what}-{}", interval.1, GROUPS[place].2).replace([' ', ',', '/', '%'], "");
-        Part::new(file, COLUMNS, 200, move |n| rows(500, mechanism, censored, place, interval, &what, n))
-    };
-    designs.into_iter().flat_map(|design| (0..GROUPS.len()).map(move |place| part(design, place))).collect()
+    let setting =
+        |(interval, mechanism, censored), groups, metrics| Setting { mechanism, censored, groups, interval, metrics };
+    let usual = designs
+        .into_iter()
+        .flat_map(|design| (0..GROUPS.len()).map(move |groups| setting(design, groups, &METRICS).part("intervals")));
+    let more = [0.3, 0.7].into_iter().flat_map(|censored| {
+        [0, 2].map(|groups| setting((percentile, Mechanism::Random, censored), groups, &MORE).part("more-intervals"))
+    });
+    usual.chain(more).collect()
 }
 
-type Number = (Option<f64>, Option<(f64, f64)>);
-
-fn numbers(metric: &MetricReport) -> [Number; KINDS] {
+/// Everybody, and what compares the groups of the first attribute.
+pub fn numbers(metric: &MetricReport) -> [Number; KINDS] {
     let of = |estimate: &Estimate| (estimate.value, estimate.lower.zip(estimate.upper));
     let AttributeReport { gap, worst, gap_to_overall, ratio, ratio_to_overall, equity_scaling, .. } =
         &metric.attributes[0];
@@ -62,52 +103,43 @@ fn numbers(metric: &MetricReport) -> [Number; KINDS] {
     ]
 }
 
-fn rows(
-    n: usize,
-    mechanism: Mechanism,
-    censored: f64,
-    groups: usize,
-    (interval, name): (IntervalMethod, &str),
-    what: &str,
-    n_cohorts: u64,
-) -> Vec<String> {
-    let (shares, noise, groups) = GROUPS[groups];
-    let design = Design::new(shares, noise, mechanism, censored);
-    let curve = design.training();
-    let values = design.evaluation(&METRICS);
-    // What the metric is in a very large sample under the same censoring; equal groups differ by nothing.
-    let large = design.draw(60_000, 7).report(&curve, &values).unwrap();
-    let mut truth: Vec<[Option<f64>; KINDS]> =
-        large.metrics.iter().map(|metric| numbers(metric).map(|number| number.0)).collect();
-    if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {
-        for (of_metric, place) in truth.iter_mut().zip(0..) {
-            let overall = of_metric[0];
-            // Without differences, equity scaling is what it scales: 1 - value where lower is better, in the first form.
-            let utility = if METRICS[place] == "ibs" { overall.map(|value| 1.0 - value) } else { overall };
-            let [zero, one] = [Some(0.0), Some(1.0)];
-            *of_metric = [overall, zero, zero, overall, zero, one, one, utility, overall, overall];
+impl Setting {
+    fn rows(self, n: usize, n_cohorts: u64) -> Vec<String> {
+        let Self { mechanism, censored, interval: (interval, name), metrics, .. } = self;
+        let (shares_of_groups, noise, groups) = GROUPS[self.groups];
+        let design = Design::new(shares_of_groups, noise, mechanism, censored);
+        let curve = design.training();
+        let thresholds = if metrics.contains(&"net-benefit") { vec![THRESHOLD] } else { Vec::new() };
+        let values = EvaluationSettings { thresholds, ..design.evaluation(metrics) };
+        // What the metric is in a very large sample under the same censoring; equal groups differ by nothing.
+        let large = design.draw(60_000, 7).report(&curve, &values).unwrap();
+        let chosen: Vec<usize> = metrics
+            .iter()
+            .filter_map(|name| large.metrics.iter().position(|of| of.name.split([':', '@']).next() == Some(name)))
+            .collect();
+        let mut truth: Vec<[Option<f64>; KINDS]> =
+            chosen.iter().map(|place| numbers(&large.metrics[*place]).map(|number| number.0)).collect();
+        if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {
+            for (of_metric, metric) in truth.iter_mut().zip(metrics) {
+                let overall = of_metric[0];
+                // Without differences, equity scaling is what it scales: 1 - value where lower is better, in the first form.
+                let utility = if *metric == "ibs" { overall.map(|value| 1.0 - value) } else { overall };
+                let [zero, one] = [Some(0.0), Some(1.0)];
+                *of_metric = [overall, zero, zero, overall, zero, one, one, utility, overall, overall];
+            }
         }
+        let settings = EvaluationSettings { replicates: 300, interval, ..values };
+        let one = |seed: u64| -> Option<Vec<[Option<bool>; KINDS]>> {
+            let report = design.draw(n, 1_000 + seed).report(&curve, &settings)?;
+            let found = chosen.iter().map(|place| numbers(&report.metrics[*place]));
+            Some(found.zip(&truth).map(|(found, truth)| covered(&found, truth)).collect())
+        };
+        let found: Vec<_> = (0..n_cohorts).into_par_iter().filter_map(one).collect();
+        let row = |place: usize| {
+            let shares = shares(found.iter().map(|cohort| cohort[place]));
+            let metric = large.metrics[chosen[place]].name.as_str();
+            format!("| {n} | {} | {groups} | {metric} | {name} | {shares} |", self.what())
+        };
+        (0..chosen.len()).map(row).collect()
     }
-    let settings = EvaluationSettings { replicates: 300, interval, ..values };
-    let one = |seed: u64| -> Option<Vec<[Option<bool>; KINDS]>> {
-        let report = design.draw(n, 1_000 + seed).report(&curve, &settings)?;
-        let of_metric = |(metric, truth): (&MetricReport, &[Option<f64>; KINDS])| {
-            let found = numbers(metric);
-            std::array::from_fn(|kind| {
-                let ((lower, upper), truth) = (found[kind].1?, truth[kind]?);
-                Some(lower <= truth && truth <= upper)
-            })
-        };
-        Some(report.metrics.iter().zip(&truth).map(of_metric).collect())
-    };
-    let found: Vec<_> = (0..n_cohorts).into_par_iter().filter_map(one).collect();
-    let row = |place: usize| {
-        let share = |kind: usize| {
-            let defined: Vec<bool> = found.iter().filter_map(|cohort| cohort[place][kind]).collect();
-            percent(defined.iter().filter(|covered| **covered).count(), defined.len())
-        };
-        let shares: Vec<String> = (0..KINDS).map(share).collect();
-        format!("| {n} | {what} | {groups} | {} | {name} | {} |", METRICS[place], shares.join(" | "))
-    };
-    (0..METRICS.len()).map(row).collect()
 }

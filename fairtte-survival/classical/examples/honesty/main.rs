@@ -3,20 +3,26 @@
 //!
 //! `cargo run --release -p fairtte-classical --example honesty -- FOLDER [PART] [COHORTS]`
 //!
-//! PART is the beginning of the names of the parts that are run: `intervals`, `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`;
-//! `all` = every one. A part whose file is in FOLDER is not run again, so that a run that was stopped goes on where it was. COHORTS are
+//! PART is the beginning of the names of the parts that are run: `intervals`, `more-intervals`, `causes`, `classes`, `delong`, `observed`,
+//! `comparisons`, `estimators`, `sources`, `trends`, `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`; `all` = every one. A part whose file is in FOLDER is not run again, so that a run that was stopped goes on where it was. COHORTS are
 //! those of every part, 0 = its own number. The files are Markdown tables; all are printed at the end.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
 
 mod calibration;
+mod causes;
 mod censoring;
+mod classes;
+mod comparisons;
 mod design;
+mod estimators;
 mod intervals;
+mod observed;
 mod ranks;
 mod rejections;
 mod shares;
+mod sources;
 mod table;
 mod unequal;
 
@@ -41,6 +47,12 @@ fn main() {
         shares::parts(),
         rejections::parts(),
         intervals::parts(),
+        causes::parts(),
+        classes::parts(),
+        observed::parts(),
+        comparisons::parts(),
+        estimators::parts(),
+        sources::parts(),
         unequal::parts(),
     ]
     .into_iter()

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::time::Instant;
 
+/// A value with the ends of its interval.
+pub type Number = (Option<f64>, Option<(f64, f64)>);
+
 /// The rows of one table, or some of them.
 pub struct Part {
     /// Name of its file.
     pub name: String,
     /// Names of the columns; parts with the same ones become one table.
-    pub columns: &'static str,
+    pub columns: String,
     /// Cohorts, unless another number is asked for.
     pub n_cohorts: u64,
     /// Computes the rows from so many cohorts.
@@ -18,11 +21,11 @@ pub struct Part {
 impl Part {
     pub fn new(
         name: String,
-        columns: &'static str,
+        columns: impl Into<String>,
         n_cohorts: u64,
         rows: impl Fn(u64) -> Vec<String> + 'static,
     ) -> Self {
-        Self { name, columns, n_cohorts, rows: Box::new(rows) }
+        Self { name, columns: columns.into(), n_cohorts, rows: Box::new(rows) }
     }
 
     pub fn run(&self, folder: &Path, n_cohorts: u64) {
@@ -45,7 +48,7 @@ pub fn print(folder: &Path, parts: &[Part]) {
     for part in parts {
         let Ok(text) = std::fs::read_to_string(folder.join(&part.name)) else { continue };
         if part.columns != columns {
-            columns = part.columns;
+            columns = &part.columns;
             println!("\n| {columns} |\n|{}", "---|".repeat(columns.split('|').count()));
         }
         print!("{text}");
@@ -59,6 +62,24 @@ pub fn percent(hits: usize, n: usize) -> String {
     }
     let share = hits as f64 / n as f64;
     format!("{:.1} ({:.1})", 100.0 * share, 100.0 * (share * (1.0 - share) / n as f64).sqrt())
+}
+
+/// Whether each interval contains its true value; `None` where one of them does not exist.
+pub fn covered<const N: usize>(numbers: &[Number; N], truth: &[Option<f64>; N]) -> [Option<bool>; N] {
+    std::array::from_fn(|kind| {
+        let ((lower, upper), truth) = (numbers[kind].1?, truth[kind]?);
+        Some(lower <= truth && truth <= upper)
+    })
+}
+
+/// Shares in percent of what is true, of every kind a cell.
+pub fn shares<const N: usize>(cohorts: impl Iterator<Item = [Option<bool>; N]>) -> String {
+    let cohorts: Vec<[Option<bool>; N]> = cohorts.collect();
+    let share = |kind: usize| {
+        let defined: Vec<bool> = cohorts.iter().filter_map(|cohort| cohort[kind]).collect();
+        percent(defined.iter().filter(|is| **is).count(), defined.len())
+    };
+    (0..N).map(share).collect::<Vec<_>>().join(" | ")
 }
 
 /// Mean and its standard error.

@@ -1,6 +1,7 @@
 //! How far the difference of two groups is off that are censored differently, and how often the log-rank test finds it.
 
 use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::CensoringByGroup;
 use rayon::prelude::*;
 
 use crate::design::{Design, Mechanism};
@@ -10,8 +11,6 @@ const METRICS: [&str; 3] = ["c-td-ipcw", "auc-td", "ibs"];
 const COLUMNS: &str =
     "censored | times as fast | people | metric | bias of the difference | log-rank test below 1 % | warned of";
 const TIMES: [f64; 5] = [1.0, 1.5, 2.0, 4.0, 8.0];
-/// As `fairtte evaluate` warns.
-const WARNED: (f64, f64) = (0.01, 1.5);
 
 pub fn parts() -> Vec<Part> {
     let part = |censored: f64| {
@@ -22,15 +21,14 @@ pub fn parts() -> Vec<Part> {
     [0.3, 0.7].map(part).into()
 }
 
-/// The differences by metric, the p value of equal censoring, and the largest ratio of the groups' hazards.
-fn found(report: &EvaluationReport) -> (Vec<Option<f64>>, f64, f64) {
+/// The differences by metric, whether equal censoring is rejected, and whether `fairtte evaluate` warns.
+fn found(report: &EvaluationReport) -> (Vec<Option<f64>>, bool, bool) {
     let difference = |metric: &fairtte_metrics::evaluation::MetricReport| {
         metric.attributes[0].differences.first().and_then(|pair| pair.difference.value)
     };
     let censoring = &report.censoring_by_group[0];
-    let (most, least) = censoring.extremes().unwrap();
-    let times = most.ratio().unwrap() / least.ratio().unwrap();
-    (report.metrics.iter().map(difference).collect(), censoring.p_value.unwrap(), times)
+    let rejected = censoring.p_value.unwrap() < CensoringByGroup::UNEQUAL_P;
+    (report.metrics.iter().map(difference).collect(), rejected, censoring.is_unequal())
 }
 
 /// The model has the same error in both groups, so that the true difference is 0.
@@ -39,8 +37,8 @@ fn rows(times: f64, censored: f64, n: usize, n_cohorts: u64) -> Vec<String> {
     let (settings, curve) = (design.evaluation(&METRICS), design.training());
     let one = |seed: u64| design.draw(n, 1_000 + seed).report(&curve, &settings).map(|report| found(&report));
     let cohorts: Vec<_> = (0..n_cohorts).into_par_iter().filter_map(one).collect();
-    let of = |is: &dyn Fn(f64, f64) -> bool| percent(cohorts.iter().filter(|c| is(c.1, c.2)).count(), cohorts.len());
-    let (rejected, warned) = (of(&|p, _| p < WARNED.0), of(&|p, times| p < WARNED.0 && times >= WARNED.1));
+    let rejected = percent(cohorts.iter().filter(|cohort| cohort.1).count(), cohorts.len());
+    let warned = percent(cohorts.iter().filter(|cohort| cohort.2).count(), cohorts.len());
     let row = |place: usize| {
         let differences: Vec<f64> = cohorts.iter().filter_map(|cohort| cohort.0[place]).collect();
         let (bias, error) = mean(&differences);

@@ -1,4 +1,4 @@
-//! Heat maps of models x scenarios as an SVG: a panel per part of the follow-up, dark where the error is large.
+//! Models x scenarios: heat maps as an SVG, and the values as CSV. A panel per part of the follow-up, dark where the error is large.
 
 use std::fmt::Write as _;
 
@@ -43,6 +43,19 @@ pub fn drawn(panels: &[(&str, &Vec<Vec<f64>>)], scenarios: &[String], models: &[
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// The values as a table of `fairtte test`: a line per panel, scenario and model.
+pub fn table(panels: &[(&str, &Vec<Vec<f64>>)], scenarios: &[String], models: &[String]) -> String {
+    let mut text = "metric,setting,method,value\n".to_owned();
+    for (panel, values) in panels {
+        for (scenario, values) in scenarios.iter().zip(*values) {
+            for (model, value) in models.iter().zip(values) {
+                let _ = writeln!(text, "MALE {panel},{scenario},\"{model}\",{value}");
+            }
+        }
+    }
+    text
 }
 
 /// Base line of the text of a row.

@@ -7,16 +7,28 @@ use fairtte_classical::generator::GeneratorSettings;
 use fairtte_metrics::SurvivalCurves;
 use ndarray::Array2;
 
-use super::{Failure, Halves, Scored, Source, scenarios};
+use super::{Failure, Halves, Scored, Source, scenarios, subgrouped};
 
 /// The names of the models, one per line of `models.txt`.
 pub fn names(folder: &str) -> Result<Vec<String>, Failure> {
     Ok(std::fs::read_to_string(Path::new(folder).join("models.txt"))?.lines().map(str::to_owned).collect())
 }
 
-/// `fit.csv`, `others.csv` and the times of the curves in `grid.txt`, in a folder per scenario and repeat.
+/// Whether the folder of the first repeat of a scenario, or a setting of subgroups, is there.
+pub fn has(folder: &str, name: &str) -> bool {
+    Path::new(folder).join(format!("{name}-1")).is_dir()
+}
+
+/// Name of the folders of a setting of subgroups, without brackets.
+pub fn name_of_subgroups(row: &str) -> String {
+    format!("subgroups {}", row.replace(['[', ']', ','], ""))
+}
+
+/// `fit.csv`, `others.csv` and the times of the curves in `grid.txt`, in a folder per scenario, or setting of subgroups, and repeat.
 pub fn write(folder: &str, source: &Source, repeats: u64) -> Result<(), Failure> {
-    for (name, _, settings) in scenarios() {
+    let by_scenario = scenarios().into_iter().map(|(name, _, settings)| (name.to_owned(), settings));
+    let by_subgroup = subgrouped().into_iter().map(|(name, settings)| (name_of_subgroups(&name), settings));
+    for (name, settings) in by_scenario.chain(by_subgroup) {
         for seed in 1..=repeats {
             let halves = Halves::draw(source, &settings, seed)?;
             let own = Path::new(folder).join(format!("{name}-{seed}"));
