@@ -126,7 +126,12 @@ impl EvaluatedClasses {
 }
 
 fn refused(error: MetricError) -> PyErr {
-    of_metric(&error, Names::default())
+    match error {
+        MetricError::InvalidSetting { setting: "true negative rate", value, expected } => {
+            metric_error(format!("tnr is {value}, expected {expected}"))
+        }
+        error => of_metric(&error, Names::default()),
+    }
 }
 
 /// Evaluates the probabilities `[n]` of the positive class: of `positive`, or of the event by the horizon of `timed`. The threshold is the
@@ -171,10 +176,8 @@ pub(crate) fn evaluate_binary(
         let (_, predictions) = of_validation(&probability.as_array().to_vec(), time.as_ref(), &event, horizon)?;
         with_best_f1(py, class, predictions)
     });
-    let (class, choice) = match validation.transpose()? {
-        Some(found) => found,
-        None => (class, if is_given { ThresholdChoice::Given } else { ThresholdChoice::Default }),
-    };
+    let without = if is_given { ThresholdChoice::Given } else { ThresholdChoice::Default };
+    let (class, choice) = validation.transpose()?.unwrap_or((class, without));
     let n = probability.len();
     let (rows, predictions) = match (&positive, &timed) {
         (Some(positive), _) => of_labels(&probability, positive, ("probability", "label"))?,
