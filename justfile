@@ -46,6 +46,12 @@ ingest table cache side="224" channels="3":
 mutants crate folders python="python3" *options="":
     {{python}} tests/mutants/mutants.py {{crate}} {{folders}} {{options}}
 
+# The Python package: built into the environment `venv` and tested with the program (see CONTRIBUTING.md): just python V
+python venv:
+    cargo build -p fairtte-cli
+    cd python && VIRTUAL_ENV={{absolute_path(venv)}} {{absolute_path(venv)}}/bin/maturin develop --locked
+    cd python && FAIRTTE_PROGRAM="${CARGO_TARGET_DIR:-$PWD/../target}/debug/fairtte" {{absolute_path(venv)}}/bin/python -m pytest
+
 # The user guide (needs mdbook).
 book:
     mdbook build docs

@@ -1,13 +1,14 @@
 //! The evaluation of predictions in memory: baselines beside a model, and the page and the JSON of `evaluate`, for programs
 //! that hold curves and outcomes themselves.
 
-use fairtte_metrics::evaluation::{Coverage, ScoredCohort};
+use fairtte_metrics::evaluation::{ClassGroups, ClassReport, Coverage, HorizonReport, ScoredCohort};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, MetricError, Outcomes};
 use serde::Serialize;
 
 use crate::CliError;
 use crate::baseline::{self, CovariateColumn};
-use crate::report::{Page, render_page};
+use crate::commands::warnings_of_class;
+use crate::report::{ClassPage, Page, render_class_page, render_page, threshold_sentence};
 use crate::scored::Scored;
 
 /// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
@@ -87,5 +88,58 @@ pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline
         warnings: &warnings,
         notes: &about.notes,
         csv: "evaluation.csv",
+    })?)
+}
+
+/// Where the threshold of a class comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum ThresholdChoice {
+    /// Nobody chose it.
+    Default,
+    /// It was given.
+    Given,
+    /// It has the highest F1 on other samples.
+    F1OnValidation {
+        /// Those samples with a class.
+        n: usize,
+        /// Positive ones among them.
+        n_positive: usize,
+        /// Their F1.
+        f1: f64,
+    },
+}
+
+/// The page that `fairtte evaluate --task binary` writes of one model: one HTML file that needs no other. `horizon` is there where the
+/// class is made from times; `about` has their unit and the sample of the censoring curve.
+///
+/// # Errors
+/// [`CliError`] if a figure cannot be drawn, which no input should cause.
+pub fn class_page(
+    report: &ClassReport,
+    groups: &ClassGroups,
+    horizon: Option<&HorizonReport>,
+    choice: ThresholdChoice,
+    about: &About,
+) -> Result<String, CliError> {
+    let validation = match choice {
+        ThresholdChoice::F1OnValidation { n, n_positive, f1 } => Some(("the validation sample", f1, n, n_positive)),
+        ThresholdChoice::Default | ThresholdChoice::Given => None,
+    };
+    let threshold = threshold_sentence(report.class.threshold, choice == ThresholdChoice::Given, validation);
+    let facts = [about.facts.clone(), vec![("threshold".to_owned(), threshold.clone())]].concat();
+    Ok(render_class_page(&ClassPage {
+        title: &about.title,
+        subtitle: "",
+        facts: &facts,
+        report,
+        evaluation: &EvaluationReport::of_class(report, groups),
+        groups,
+        horizon,
+        time_unit: &about.time_unit,
+        censoring: &about.censoring,
+        threshold: &threshold,
+        warnings: &warnings_of_class(report, groups, 0),
+        notes: &about.notes,
     })?)
 }

@@ -70,6 +70,16 @@ pub enum DataError {
         /// The message of the parser.
         detail: String,
     },
+    /// The threads that read tables are those of another process.
+    #[error(
+        "{} cannot be read: this process was forked from one that has read tables, and has no threads that read; expected a \
+         process that is started anew (spawn or forkserver), or a table that is read before the fork",
+        path.display()
+    )]
+    ForkedReader {
+        /// The file.
+        path: PathBuf,
+    },
     /// A column that the run file names does not exist.
     #[error("column \"{column}\" is not in {}{}", path.display(), nearest_hint(nearest.as_deref()))]
     MissingColumn {

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from . import _inputs
@@ -11,7 +14,18 @@ from . import _inputs
 
 class Estimate:
     """A number with its interval: ``value``, ``lower``, ``upper`` (None where they do not exist), ``reason``, ``n``,
-    ``n_events``."""
+    ``n_events``.
+
+    >>> import numpy as np, fairtte
+    >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+    >>> sex = np.where(np.arange(40) % 2, "F", "M")
+    >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+    ...     replicates=0, permutations=0, metrics=["c-td"])
+    >>> found["c-td"]
+    1
+    >>> found["c-td"].n, found["c-td"].lower is None
+    (40, True)
+    """
 
     def __init__(self, found: Mapping[str, Any]) -> None:
         self.value: float | None = found.get("value")
@@ -62,13 +76,31 @@ class Audit:
 
     @property
     def overall(self) -> Any:
-        """One row per metric: metric, label, value, lower, upper, n, events, reason."""
+        """One row per metric: metric, label, value, lower, upper, n, events, reason.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> list(found.overall["metric"]), [float(value) for value in found.overall["value"]]
+        (['c_td_antolini_strict'], [1.0])
+        """
         rows = [{"metric": m["name"], "label": m["label"], **_numbers(m["overall"])} for m in self._metrics()]
         return _inputs.to_frame(rows, ("metric", "label", *self._NUMBERS), self._kind)
 
     @property
     def by_group(self) -> Any:
-        """One row per metric, attribute and level: its value with its interval."""
+        """One row per metric, attribute and level: its value with its interval.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> list(found.by_group["level"]), [int(n) for n in found.by_group["n"]]
+        (['F', 'M'], [20, 20])
+        """
         rows = [
             {"metric": m["name"], "attribute": a["attribute"], "level": g["level"], **_numbers(g["estimate"])}
             for m in self._metrics()
@@ -79,7 +111,16 @@ class Audit:
 
     @property
     def differences(self) -> Any:
-        """One row per metric, attribute and two levels: first minus second, with p values (p_holm: adjusted by Holm)."""
+        """One row per metric, attribute and two levels: first minus second, with p values (p_holm: adjusted by Holm).
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> found.differences.loc[0, ["first", "second", "value"]].to_list()
+        ['F', 'M', 0.0]
+        """
         rows = [
             {
                 "metric": m["name"],
@@ -97,7 +138,16 @@ class Audit:
     @property
     def gaps(self) -> Any:
         """One row per metric, attribute and comparison of all its groups: ``gap`` (the largest difference, with the p value of
-        exchanged labels), ``worst``, ``gap-to-overall``, ``ratio``, ``ratio-to-overall``, ``equity-scaling``."""
+        exchanged labels), ``worst``, ``gap-to-overall``, ``ratio``, ``ratio-to-overall``, ``equity-scaling``.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> dict(zip(found.gaps["comparison"], found.gaps["value"]))["gap"]
+        0.0
+        """
         rows = []
         for m in self._metrics():
             for a in m["attributes"]:
@@ -113,6 +163,41 @@ class Audit:
                     rows.append(row)
         names = ("metric", "attribute", "comparison", "level", *self._NUMBERS, "corrected", "by_chance", "p")
         return _inputs.to_frame(rows, names, self._kind)
+
+    def to_html(self) -> str:
+        """The page of the report: one file that needs no other.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> found.to_html()[:15].lower()
+        '<!doctype html>'
+        """
+        raise NotImplementedError
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Writes :meth:`to_html` to a file, all of it or nothing, and returns its path.
+
+        Raises ``OSError`` if the file cannot be written.
+
+        >>> import pathlib, tempfile, fairtte
+        >>> found = fairtte.evaluate_binary([0.9, 0.4, 0.6, 0.2], [1, 1, 0, 0], replicates=0, permutations=0)
+        >>> page = found.report(pathlib.Path(tempfile.mkdtemp()) / "report.html")
+        >>> page.name, page.read_text()[:15].lower()
+        ('report.html', '<!doctype html>')
+        """
+        target = Path(path)
+        page = self.to_html()
+        # Beside the target, because only within a folder is a file renamed in one step.
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(page, encoding="utf-8")
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return target
 
     def __repr__(self) -> str:
         key, events = self._EVENTS

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Cohort",
     "Evaluated",
+    "EvaluatedClasses",
     "Fitted",
     "Store",
     "SurvivalEvaluator",
@@ -54,7 +55,32 @@ class Evaluated:
         facts: list[tuple[str, str]],
         notes: list[str],
     ) -> str: ...
-    def compare(self, other: Evaluated, names: tuple[str, str], threads: int | None) -> str: ...
+    def compare(
+        self,
+        other: Evaluated,
+        names: tuple[str, str],
+        show: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> str: ...
+
+@final
+class EvaluatedClasses:
+    def to_json(self) -> str: ...
+    def to_html(
+        self,
+        title: str,
+        time_unit: str,
+        censoring: str,
+        facts: list[tuple[str, str]],
+        notes: list[str],
+    ) -> str: ...
+    def compare(
+        self,
+        other: EvaluatedClasses,
+        names: tuple[str, str],
+        show: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> str: ...
 
 @final
 class Cohort:
@@ -144,19 +170,25 @@ def rank_groups(
 def wilcoxon(first: _Numbers, second: _Numbers, alternative: str, zeros: str, method: str) -> str: ...
 def adjust(p_values: _Numbers, method: str) -> list[float]: ...
 def select(runs: str, criterion: str) -> str: ...
-def self_test(seconds: float, *, panics: bool = False, threads: int | None = None) -> int: ...
+def self_test(seconds: float, *, panics: bool = False, here: bool = False, threads: int | None = None) -> int: ...
 def metric_names() -> list[tuple[str, str]]: ...
 def class_metric_names() -> list[tuple[str, str]]: ...
 def evaluate_binary(
     probability: _Numbers,
-    positive: _Flags,
+    positive: _Flags | None,
+    timed: tuple[_Numbers, _Flags, float] | None,
+    train: tuple[_Numbers, _Flags] | None,
+    validation: tuple[_Numbers, _Numbers | None, _Flags] | None,
     groups: list[tuple[str, list[str], NDArray[np.int64]]],
     pairs: bool,
     subjects: list[str] | None,
     of_class: str,
+    is_given: bool,
     settings: str,
+    metrics: list[str] | None = None,
+    show: Callable[[int, int], None] | None = None,
     threads: int | None = None,
-) -> str: ...
+) -> EvaluatedClasses: ...
 @final
 class SurvivalEvaluator:
     def __new__(
@@ -166,12 +198,17 @@ class SurvivalEvaluator:
         time: _Numbers,
         event: _Flags,
         train: tuple[_Numbers, _Flags] | None = None,
+        threads: int | None = None,
     ) -> SurvivalEvaluator: ...
     def concordance_td(self, ties: str, threads: int | None) -> tuple[float, float, float]: ...
     def auc(self, time: float, weighted: bool, threads: int | None) -> float: ...
     def brier(self, times: _Numbers, weighted: bool, threads: int | None) -> list[float]: ...
     def integrated_brier(self, times: _Numbers, weighted: bool, threads: int | None) -> float: ...
     def d_calibration(self, n_bins: int, threads: int | None) -> tuple[float, list[float]]: ...
+    def one_calibration(
+        self, time: float, n_bins: int, by_width: bool, left_out: bool, adjusted: bool, threads: int | None = None
+    ) -> tuple[float, list[float], list[float]]: ...
+    def km_calibration(self, threads: int | None) -> float: ...
     def probabilities(self, times: _Numbers, threads: int | None) -> NDArray[np.float64]: ...
 
 def evaluate(
@@ -223,5 +260,6 @@ def pycox(
     event: _Flags,
     grid: _Numbers,
     pre: bool,
+    censored: tuple[_Numbers, _Flags] | None = None,
     threads: int | None = None,
 ) -> list[float]: ...

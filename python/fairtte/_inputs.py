@@ -27,10 +27,19 @@ def is_frame(value: object) -> bool:
     return library(value) in ("pandas", "polars") and type(value).__name__ == "DataFrame"
 
 
+def of_tensor(value: Any) -> Any:
+    """The array of a tensor of torch, which comes from its device; bfloat16, which NumPy does not have, becomes float32."""
+    on_host = value.detach().cpu()
+    try:
+        return on_host.numpy()
+    except TypeError:
+        return on_host.float().numpy()
+
+
 def array(value: Any, name: str) -> Array:
     """A NumPy array of a value, without a copy where its memory allows it; tensors of torch come from their device."""
     if library(value) == "torch":
-        value = value.detach().cpu().numpy()
+        value = of_tensor(value)
     elif library(value) in ("pandas", "polars"):
         value = value.to_numpy()
     try:
@@ -129,7 +138,7 @@ def columns(value: Any, name: str) -> dict[str, Any]:
 def values_of(column: Any, name: str) -> list[Any]:
     """The values of a column as Python objects, ``None`` where one is missing."""
     if library(column) == "torch":
-        column = column.detach().cpu().numpy()
+        column = of_tensor(column)
     if library(column) == "polars":
         values = column.to_list()
     else:
@@ -207,8 +216,10 @@ def attributes(
 def frame_library(*values: Any) -> str:
     """``"polars"`` if any of the arguments is one of polars, otherwise ``"pandas"``."""
     for value in values:
-        parts = list(value.values()) if isinstance(value, Mapping) else [value]
-        if any(library(part) == "polars" for part in parts):
+        parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        # A column of a list may be a pair of its name and its values.
+        columns = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in parts]
+        if any(library(column) == "polars" for column in columns):
             return "polars"
     return "pandas"
 

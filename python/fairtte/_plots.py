@@ -29,12 +29,10 @@ class Plots:
 
     def forest(self, metric: str | None = None, ax: Any = None) -> Any:
         """The value of a metric (default: the first) over all samples and in every group, with intervals."""
-        metrics = self._evaluation._metrics()
-        names = [found["name"] for found in metrics]
-        wanted = names[0] if metric is None else metric
-        if wanted not in names:
-            raise MetricError(f'metric "{wanted}" is not in this evaluation, expected one of: {", ".join(names)}')
-        found = metrics[names.index(wanted)]
+        found = self._evaluation._metric(metric)
+        if found is None:
+            names = ", ".join(found["name"] for found in self._evaluation._metrics())
+            raise MetricError(f'metric "{metric}" is not in this evaluation, expected one of: {names}')
         rows = [("all", found["overall"])]
         rows += [(f"{a['attribute']}: {g['level']}", g["estimate"]) for a in found["attributes"] for g in a["groups"]]
         ax = _axes(ax)

@@ -12,7 +12,15 @@ from .evaluation import _known, _plain
 
 
 class BiasSources:
-    """The result of :func:`bias_sources`. Frames are of polars if an argument was, otherwise of pandas."""
+    """The result of :func:`bias_sources`. Frames are of polars if an argument was, otherwise of pandas.
+
+    >>> import numpy as np, fairtte
+    >>> sex = np.where(np.arange(60) % 2, "F", "M")
+    >>> found = fairtte.bias_sources(np.arange(120.0).reshape(60, 2) % 7, 1.0 + np.arange(60) % 9, sex == "M", groups={"sex": sex},
+    ...     permutations=19, replicates=0)
+    >>> found
+    BiasSources of sex: n = 60, events = 30
+    """
 
     def __init__(self, found: dict[str, Any], kind: str) -> None:
         self._found = found
@@ -22,7 +30,15 @@ class BiasSources:
     def sources(self) -> Any:
         """One row per attribute and source (``image-features``, ``mi-time``, ``mi-censoring``, ``time-distribution``,
         ``censoring-rate``): value in [0, 1], the two levels that differ most, lower and upper end of the interval, p of
-        permuted groups, value above the mean of permutations, n, reason where there is no value."""
+        permuted groups, value above the mean of permutations, n, reason where there is no value.
+
+        >>> import numpy as np, fairtte
+        >>> sex = np.where(np.arange(60) % 2, "F", "M")
+        >>> found = fairtte.bias_sources(np.arange(120.0).reshape(60, 2) % 7, 1.0 + np.arange(60) % 9, sex == "M", groups={"sex": sex},
+        ...     permutations=19, replicates=0)
+        >>> float(found.sources.set_index("source").loc["censoring-rate", "value"])
+        1.0
+        """
         rows = []
         for attribute in self._found["attributes"]:
             for source in attribute["sources"]["sources"]:
@@ -33,7 +49,15 @@ class BiasSources:
     @property
     def separability(self) -> Any:
         """One row per attribute and level: the AUC, of held-out folds, with which a logistic regression tells the level from
-        all others by the features; 0.5 = not at all."""
+        all others by the features; 0.5 = not at all.
+
+        >>> import numpy as np, fairtte
+        >>> sex = np.where(np.arange(60) % 2, "F", "M")
+        >>> found = fairtte.bias_sources(np.arange(120.0).reshape(60, 2) % 7, 1.0 + np.arange(60) % 9, sex == "M", groups={"sex": sex},
+        ...     permutations=19, replicates=0)
+        >>> list(found.separability["level"])
+        ['F', 'M']
+        """
         rows = []
         for attribute in self._found["attributes"]:
             for level in attribute["separability"]["levels"]:
@@ -45,12 +69,28 @@ class BiasSources:
         return _inputs.to_frame(rows, ("attribute", "level", "n", "auc", "lower", "upper", "reason"), self._kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything: sources with all groups and pairs, separability, kept components, settings."""
+        """Everything: sources with all groups and pairs, separability, kept components, settings.
+
+        >>> import numpy as np, fairtte
+        >>> sex = np.where(np.arange(60) % 2, "F", "M")
+        >>> found = fairtte.bias_sources(np.arange(120.0).reshape(60, 2) % 7, 1.0 + np.arange(60) % 9, sex == "M", groups={"sex": sex},
+        ...     permutations=19, replicates=0)
+        >>> found.to_dict()["n"]
+        60
+        """
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self) -> str:
-        """The same as text."""
+        """The same as text.
+
+        >>> import numpy as np, fairtte
+        >>> sex = np.where(np.arange(60) % 2, "F", "M")
+        >>> found = fairtte.bias_sources(np.arange(120.0).reshape(60, 2) % 7, 1.0 + np.arange(60) % 9, sex == "M", groups={"sex": sex},
+        ...     permutations=19, replicates=0)
+        >>> found.to_json()[:1]
+        '{'
+        """
         return json.dumps(self._found)
 
     def __repr__(self) -> str:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,12 +111,7 @@ def evaluate(
     if time is None:
         raise MetricError("time is None, expected the observed times")
     observed, events = _inputs.outcomes(time, event)
-    of_train = None
-    if train is not None:
-        pair = train if isinstance(train, tuple) else (train, None)
-        if len(pair) != 2:
-            raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
-        of_train = _inputs.outcomes(pair[0], pair[1], "train")
+    of_train = None if train is None else _of_train(train)
     attributes = _inputs.attributes(_inputs.columns(groups, "groups"), cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
     chosen = {key.replace("_", "-"): value for key, value in settings.items()}
@@ -151,6 +143,14 @@ def evaluate(
     return Evaluation(inner, kind, name, time_unit, train is not None)
 
 
+def _of_train(train: Any) -> Any:
+    """Times and events of ``(time, event)`` or a ``Surv`` array."""
+    pair = train if isinstance(train, tuple) else (train, None)
+    if len(pair) != 2:
+        raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
+    return _inputs.outcomes(pair[0], pair[1], "train")
+
+
 def _plain(value: Any) -> Any:
     """NumPy's numbers and arrays as those of JSON."""
     if isinstance(value, np.generic | np.ndarray):
@@ -180,6 +180,15 @@ class Evaluation(Audit):
 
     Frames are of polars if an argument was, otherwise of pandas. ``[name]`` is the :class:`Estimate` of a metric over all
     samples.
+
+    >>> import numpy as np, fairtte
+    >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+    >>> sex = np.where(np.arange(40) % 2, "F", "M")
+    >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+    ...     replicates=0, permutations=0, metrics=["c-td"])
+    >>> found
+    Evaluation of model: n = 40, events = 40
+    C^td                   1
     """
 
     def __init__(self, inner: _fairtte.Evaluated, kind: str, name: str, time_unit: str, has_train: bool) -> None:
@@ -192,22 +201,61 @@ class Evaluation(Audit):
 
     @property
     def plot(self) -> Any:
-        """Figures of matplotlib: ``.forest()``, ``.calibration()``, ``.survival()``."""
+        """Figures of matplotlib: ``.forest()``, ``.calibration()``, ``.survival()``.
+
+        Raises :class:`fairtte.FairtteError` without matplotlib and :class:`fairtte.MetricError` for a metric that is not there.
+
+        >>> import matplotlib; matplotlib.use("Agg")
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> [label.get_text() for label in found.plot.forest("c-td").get_yticklabels()]
+        ['all', 'sex: F', 'sex: M']
+        """
         from ._plots import Plots
 
         return Plots(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as the ``evaluation.json`` of the command has it."""
+        """Everything, as the ``evaluation.json`` of the command has it.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> found.to_dict()["n"]
+        40
+        """
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self) -> str:
-        """The same as text."""
+        """The same as text.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> found.to_json()[:1]
+        '{'
+        """
         return self._inner.to_json()
 
     def to_html(self) -> str:
-        """The page of the report, the same as that of the command ``fairtte evaluate``: one file that needs no other."""
+        """The page of the report, the same as that of the command ``fairtte evaluate``: one file that needs no other.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> "<script" in found.to_html()
+        False
+        """
         censoring = "the training sample" if self._has_train else "the evaluated sample"
         notes = [] if self._has_train else [
             "There is no train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, on "
@@ -216,32 +264,51 @@ class Evaluation(Audit):
         facts = [("model", self.name), ("fairtte", _fairtte.__version__)]
         return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Writes :meth:`to_html` to a file, all of it or nothing, and returns its path."""
-        target = Path(path)
-        page = self.to_html()
-        # Beside the target, because only within a folder is a file renamed in one step.
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            unfinished.write_text(page, encoding="utf-8")
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return target
-
     def compare(
-        self, other: Evaluation, names: tuple[str, str] | None = None, threads: int | None = None
+        self,
+        other: Evaluation,
+        names: tuple[str, str] | None = None,
+        threads: int | None = None,
+        *,
+        progress: bool = False,
     ) -> Comparison:
         """This model minus another one on the same samples, with paired intervals from the same bootstrap draws.
 
         Raises :class:`MetricError` if the two have other samples, groups or settings.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 50)
+        >>> time, event = 1 / hazard, np.ones(50, bool)
+        >>> survival = np.exp(-np.outer(hazard, times))
+        >>> good = fairtte.evaluate(survival, times, time, event, replicates=0, metrics=["c-td"], name="good")
+        >>> bad = fairtte.evaluate(survival[::-1], times, time, event, replicates=0, metrics=["c-td"], name="bad")
+        >>> float(good.compare(bad).overall["value"].iloc[0])
+        1.0
         """
-        if names is None:
-            names = (self.name, other.name) if self.name != other.name else (self.name, f"{other.name} (other)")
-        return Comparison(json.loads(self._inner.compare(other._inner, names, threads)), self._kind)
+        with _inputs.bar("replicates", progress) as show:
+            found = self._inner.compare(other._inner, _names(self, other, names), show, threads)
+        return Comparison(json.loads(found), self._kind)
+
+
+def _names(first: Audit, second: Audit, names: tuple[str, str] | None) -> tuple[str, str]:
+    """What two models are called in a comparison."""
+    if names is not None:
+        return names
+    return (first.name, second.name) if first.name != second.name else (first.name, f"{second.name} (other)")
+
 
 class Comparison:
-    """One model minus another: :attr:`overall`, :attr:`by_group`, :attr:`gaps` as frames."""
+    """One model minus another: :attr:`overall`, :attr:`by_group`, :attr:`gaps` as frames.
+
+    >>> import numpy as np, fairtte
+    >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+    >>> sex = np.where(np.arange(40) % 2, "F", "M")
+    >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+    ...     replicates=0, permutations=0, metrics=["c-td"])
+    >>> itself = found.compare(found)
+    >>> float(itself.overall["value"].iloc[0]), list(itself.by_group["level"])
+    (0.0, ['F', 'M'])
+    """
 
     def __init__(self, found: dict[str, Any], kind: str) -> None:
         self._pairs: list[dict[str, Any]] = found["pairs"]
@@ -249,13 +316,31 @@ class Comparison:
 
     @property
     def overall(self) -> Any:
-        """One row per metric: its difference over all samples."""
+        """One row per metric: its difference over all samples.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> list(found.compare(found, ("a", "b")).overall["first"])
+        ['a']
+        """
         rows = [{"metric": p["metric"], "first": p["first"], "second": p["second"], **_difference(p["overall"])} for p in self._pairs]
         return _inputs.to_frame(rows, ("metric", "first", "second", *_DIFFERENCE), self._kind)
 
     @property
     def by_group(self) -> Any:
-        """One row per metric, attribute and level."""
+        """One row per metric, attribute and level.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> [float(value) for value in found.compare(found).by_group["value"]]
+        [0.0, 0.0]
+        """
         rows = [
             {"metric": p["metric"], "attribute": a["attribute"], "level": level, **_difference(found)}
             for p in self._pairs
@@ -266,7 +351,16 @@ class Comparison:
 
     @property
     def gaps(self) -> Any:
-        """One row per metric and attribute: the difference of the gaps."""
+        """One row per metric and attribute: the difference of the gaps.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> list(found.compare(found).gaps["attribute"])
+        ['sex']
+        """
         rows = [
             {"metric": p["metric"], "attribute": a["attribute"], **_difference(a["gap"])}
             for p in self._pairs

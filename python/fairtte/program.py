@@ -160,6 +160,12 @@ def train(
     ------
     RunError
         With ``exit_code`` (2 usage, 3 run file, 4 data, 5 training failed) and the sentence of the program.
+
+    Examples
+    --------
+    >>> import fairtte
+    >>> run = fairtte.train("run.toml", set={"training.epochs": 3})   # doctest: +SKIP
+    >>> run.report["metrics"][0]["overall"]["value"]                  # doctest: +SKIP
     """
     files = [] if config is None else [config] if isinstance(config, str | os.PathLike) else list(config)
     arguments: list[Any] = ["train", *(part for file in files for part in ("--config", file)), *_settings(set)]
@@ -192,6 +198,9 @@ def study(
     Parameters are those of :func:`train`; ``file`` is the study file, ``jobs`` the number of trials at a time.
 
     Raises :class:`fairtte.RunError`.
+
+    >>> import fairtte
+    >>> printed = fairtte.study("study.toml", jobs=2)   # doctest: +SKIP
     """
     arguments: list[Any] = ["study", "run", file, *_settings(set)]
     for flag, value in (("--output", output), ("--jobs", jobs), ("--threads", threads)):

@@ -28,6 +28,12 @@ class Predictions:
     time, event : array [n]
     rows : array [n]
         Rows of the cohort.
+
+    Examples
+    --------
+    >>> import fairtte
+    >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+    >>> run.predictions("validation").survival.shape   # doctest: +SKIP
     """
 
     def __init__(
@@ -42,7 +48,14 @@ class Predictions:
         self._run = run
 
     def groups(self, library: str = "pandas") -> Any:
-        """The level of every sample by attribute, as the run compared them."""
+        """The level of every sample by attribute, as the run compared them.
+
+        Raises ``ImportError`` for ``library="polars"`` without it.
+
+        >>> import fairtte
+        >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+        >>> run.predictions().groups()["sex"].value_counts()   # doctest: +SKIP
+        """
         columns = {name: [levels[row] for row in self.rows] for name, levels in self._run._levels.items()}
         return _inputs.to_frame_of_columns(columns, library)
 
@@ -59,6 +72,17 @@ class Run:
     cohort : Cohort
         All samples of the run, and the rows that were left out.
     split : Split
+
+    Raises
+    ------
+    DataError
+        If the folder has no run or a file is damaged.
+
+    Examples
+    --------
+    >>> import fairtte
+    >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+    >>> run.cohort, run.split, run.is_done   # doctest: +SKIP
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -110,7 +134,14 @@ class Run:
 
     def predictions(self, part: str = "test", epoch: int | None = None) -> Predictions:
         """The curves of a part, ``"test"`` or ``"validation"``, by the epoch that ``training.monitor`` chose or by that of another
-        rule (``predictions-epoch-00005.parquet``)."""
+        rule (``predictions-epoch-00005.parquet``).
+
+        Raises :class:`fairtte.DataError` for another part, and a file that is missing or damaged.
+
+        >>> import fairtte
+        >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+        >>> run.predictions("test", epoch=5).times   # doctest: +SKIP
+        """
         if part not in ("test", "validation"):
             raise DataError(f'part is "{part}", expected "test" or "validation", of which a run keeps curves')
         path = self.path / ("predictions.parquet" if epoch is None else f"predictions-epoch-{epoch:05}.parquet")
@@ -125,7 +156,14 @@ class Run:
 
     def evaluate(self, part: str = "test", **settings: Any) -> Evaluation:
         """:func:`fairtte.evaluate` of a part, with the groups of the run, the censoring curve of its training part, its persons
-        and its unit of time; ``settings`` are other arguments. The report of the run itself is :attr:`report`."""
+        and its unit of time; ``settings`` are other arguments. The report of the run itself is :attr:`report`.
+
+        Raises :class:`fairtte.DataError` as :meth:`predictions`, and :class:`fairtte.MetricError` for settings.
+
+        >>> import fairtte
+        >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+        >>> run.evaluate(metrics=["ibs"]).by_group   # doctest: +SKIP
+        """
         found = self.predictions(part)
         train = self.split.train
         subjects = dict(self.cohort._inner.texts())["subject_id"]
@@ -146,5 +184,9 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     """A run folder that ``fairtte train`` or :func:`fairtte.train` wrote.
 
     Raises :class:`fairtte.DataError` if the folder has no run or a file is damaged.
+
+    >>> import fairtte
+    >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
+    >>> run.report["metrics"][0]["overall"]["value"]   # doctest: +SKIP
     """
     return Run(path)

@@ -14,7 +14,12 @@ _CRITERIA = ("overall", "minimax", "dto", "fairness")
 
 
 class Selection:
-    """The result of :func:`select`: ``chosen``, the name of the run to keep (None if no run qualifies), and ``table``."""
+    """The result of :func:`select`: ``chosen``, the name of the run to keep (None if no run qualifies), and ``table``.
+
+    >>> from fairtte import select
+    >>> select({"run": ["erm", "dro"], "c": [0.80, 0.78]}, "c", name="run")
+    Selection(chosen='erm', n_runs=2)
+    """
 
     def __init__(self, found: dict[str, Any], kind: str) -> None:
         self.chosen: str | None = found["chosen"]
@@ -24,7 +29,12 @@ class Selection:
     @property
     def table(self) -> Any:
         """A data frame with one row per run: run, value of the criterion, standing (``chosen``, ``eligible``,
-        ``dominated``, ``too-much-loss``, ``excluded``) and, of an excluded one, the reason."""
+        ``dominated``, ``too-much-loss``, ``excluded``) and, of an excluded one, the reason.
+
+        >>> from fairtte import select
+        >>> list(select({"run": ["erm", "dro"], "c": [0.80, None]}, "c", name="run").table["standing"])
+        ['chosen', 'excluded']
+        """
         rows = []
         for run in self._found["runs"]:
             standing = run["standing"]
@@ -80,6 +90,11 @@ def select(
     base_utility, tolerated_loss, no_skill : float
         Of ``"fairness"``: utility of the model that was trained without regard to fairness; share of it, or of its distance to
         ``no_skill`` (0.5 of a C), that may be lost.
+
+    Raises
+    ------
+    MetricError
+        For columns that are not there, names that repeat, numbers out of range and a criterion that does not fit.
 
     Examples
     --------

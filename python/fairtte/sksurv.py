@@ -28,7 +28,13 @@ _Flags = NDArray[np.bool_]
 
 
 class NoComparablePairException(MetricError):
-    """No two samples can be compared."""
+    """No two samples can be compared.
+
+    >>> from fairtte.sksurv import concordance_index_censored
+    >>> concordance_index_censored([False, True], [1.0, 2.0], [1.0, 2.0])
+    Traceback (most recent call last):
+    fairtte.sksurv.NoComparablePairException: no comparable pair: no event has a sample with a later time
+    """
 
 
 def _surv(value: Any, name: str) -> tuple[_Flags, _Numbers]:
@@ -68,6 +74,8 @@ def concordance_index_censored(
 
     ``estimate`` is a risk: higher = the event is expected earlier.
 
+    Raises :class:`fairtte.MetricError` for invalid input; :class:`NoComparablePairException` without comparable pairs.
+
     >>> from fairtte.sksurv import concordance_index_censored
     >>> concordance_index_censored([True, False, True], [1.0, 2.0, 3.0], [3.0, 1.0, 2.0])
     (1.0, 2, 0, 0, 0)
@@ -101,6 +109,8 @@ def concordance_index_ipcw(
 ) -> tuple[float, int, int, int, int]:
     """Uno's C with weights of the training sample: C, concordant, discordant, pairs tied in the estimate, pairs of an event
     and a censoring at the same time. Only events before ``tau`` enter C; pairs are counted over all events.
+
+    Raises :class:`fairtte.MetricError` for invalid input and where a weight does not exist; :class:`NoComparablePairException`.
 
     >>> import numpy as np
     >>> from fairtte.sksurv import concordance_index_ipcw
@@ -149,6 +159,8 @@ def cumulative_dynamic_auc(
     """The cumulative/dynamic AUC at ``times`` and its mean: ``estimate`` is a risk ``[n]``, or ``[n, k]`` with one column per
     time.
 
+    Raises :class:`fairtte.MetricError` for invalid input, times outside the observed ones and a time without cases or controls.
+
     >>> import numpy as np
     >>> from fairtte.sksurv import cumulative_dynamic_auc
     >>> y = np.array([(True, 1.0), (True, 2.0), (True, 3.0)], dtype=[("e", "?"), ("t", "f8")])
@@ -175,6 +187,8 @@ def brier_score(
     """The times and the Brier score at each of them: ``estimate`` ``[n, k]`` is the probability to be free of the event at
     each of k times.
 
+    Raises :class:`fairtte.MetricError` for invalid input, times outside the observed ones and where a weight does not exist.
+
     >>> import numpy as np
     >>> from fairtte.sksurv import brier_score
     >>> y = np.array([(True, 1.0), (True, 2.0), (True, 3.0)], dtype=[("e", "?"), ("t", "f8")])
@@ -192,6 +206,8 @@ def brier_score(
 
 def integrated_brier_score(survival_train: Any, survival_test: Any, estimate: Any, times: Any) -> float:
     """The Brier score integrated over ``times`` by trapezoids and divided by their range.
+
+    Raises :class:`fairtte.MetricError` as :func:`brier_score`, and for fewer than two times.
 
     >>> import numpy as np
     >>> from fairtte.sksurv import integrated_brier_score

@@ -19,7 +19,12 @@ __all__ = ["Friedman", "SignedRank", "cd_diagram", "friedman", "holm", "nemenyi"
 
 
 class Friedman(NamedTuple):
-    """The result of :func:`friedman`."""
+    """The result of :func:`friedman`.
+
+    >>> from fairtte import stats
+    >>> stats.friedman([[0.1, 0.2], [0.5, 0.6]]).average_ranks
+    {'0': 2.0, '1': 1.0}
+    """
 
     statistic: float
     """Chi-square, between 0 and N (k - 1)."""
@@ -34,7 +39,12 @@ class Friedman(NamedTuple):
 
 
 class SignedRank(NamedTuple):
-    """The result of :func:`wilcoxon`."""
+    """The result of :func:`wilcoxon`.
+
+    >>> from fairtte import stats
+    >>> stats.wilcoxon([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]).positive_rank_sum
+    6.0
+    """
 
     positive_rank_sum: float
     """W+, the rank sum of the positive differences."""
@@ -68,6 +78,11 @@ def friedman(values: Any, *, higher_is_better: bool = True, ties: str = "correct
         Whether rank 1 is the highest value.
     ties : "corrected" (SciPy, R) or "uncorrected" (critdd, Demšar 2006)
 
+    Raises
+    ------
+    MetricError
+        For values that are not finite, fewer than two models, no setting, and if all models tie everywhere.
+
     Examples
     --------
     >>> from fairtte.stats import friedman
@@ -85,6 +100,8 @@ def nemenyi(values: Any, *, higher_is_better: bool = True) -> Any:
     """Nemenyi's p values of all pairs of models, symmetric with 1 on the diagonal, to be read where :func:`friedman`
     rejects: an array ``[n_models, n_models]``, or a data frame with the models' names if ``values`` is one (of polars with
     a first column ``model``).
+
+    Raises :class:`fairtte.MetricError` as :func:`friedman`.
 
     >>> from fairtte.stats import nemenyi
     >>> nemenyi([[0.1, 0.2], [0.5, 0.6], [0.1, 0.3], [0.2, 0.3]]).round(4)
@@ -120,6 +137,11 @@ def wilcoxon(
         ``"exact"`` (the permutation distribution given ties and zeros, up to 1,000 differences), ``"normal"``, ``"scipy-auto"``,
         ``"r-default"`` (with R's correction for continuity), ``"untied-table"`` (SciPy's ``exact``).
 
+    Raises
+    ------
+    MetricError
+        For values that differ in number or are not finite, unknown words, and where the test does not exist.
+
     Examples
     --------
     >>> from fairtte.stats import wilcoxon
@@ -146,6 +168,8 @@ def wilcoxon(
 def holm(p_values: Any, *, method: str = "holm") -> NDArray[np.float64]:
     """p values adjusted for their number, in the order given: ``"holm"``, ``"bonferroni"`` or ``"benjamini-hochberg"``.
 
+    Raises :class:`fairtte.MetricError` for a value outside [0, 1] and another method.
+
     >>> from fairtte.stats import holm
     >>> holm([0.5, 0.125, 0.25])
     array([0.5  , 0.375, 0.5  ])
@@ -156,6 +180,13 @@ def holm(p_values: Any, *, method: str = "holm") -> NDArray[np.float64]:
 def cd_diagram(values: Any, *, alpha: float = 0.05, higher_is_better: bool = True, ax: Any = None) -> Any:
     """Draws the average ranks of the models on a line; bars join models whose ranks are within the critical difference of
     Nemenyi's test at ``alpha`` (Demšar 2006, figure 1). Needs matplotlib; returns the axes, best rank on the left.
+
+    Raises :class:`fairtte.FairtteError` without matplotlib, and :class:`fairtte.MetricError` as :func:`friedman`.
+
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from fairtte.stats import cd_diagram
+    >>> cd_diagram([[0.1, 0.2, 0.3], [0.5, 0.6, 0.7]]).texts[-1].get_text()
+    'critical difference 2.34'
     """
     table, names = _table(values)
     ranks, apart, groups = _fairtte.rank_groups(table, higher_is_better, alpha)

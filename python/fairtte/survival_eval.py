@@ -1,7 +1,8 @@
 """SurvivalEVAL's ``SurvivalEvaluator`` under its name: the same arguments and values for what it has here.
 
-Differences: all curves share one grid; errors are :class:`fairtte.MetricError`; what would be NaN is an error. Absent are the
-metrics of predicted times (``concordance``, ``mae``, ..) and its figures.
+Differences: all curves share one grid; errors are :class:`fairtte.MetricError`; what would be NaN is an error. Absent are the metrics of
+predicted times (``concordance``, ``mae``, ``mse``, ``rmse``, ``log_rank``), ``integrated_calibration_index``, ``ksd_calibration``,
+``residuals``, ``auprc``, ``auroc`` as another name of ``auc``, intervals and figures.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class SurvivalEvaluator:
     event_times, event_indicators : array [n]
     train_event_times, train_event_indicators : array [m]
         The training sample, for weights.
+
+    Raises
+    ------
+    MetricError
+        A ``ValueError`` that names the argument.
 
     Examples
     --------
@@ -63,13 +69,20 @@ class SurvivalEvaluator:
         self.time_coordinates = _inputs.numbers(time_coordinates, "time_coordinates")
         survival = _inputs.matrix(pred_survs, "pred_survs")
         self._inner = _fairtte.SurvivalEvaluator(
-            survival, self.time_coordinates, self.event_times, self.event_indicators, train
+            survival, self.time_coordinates, self.event_times, self.event_indicators, train, threads
         )
         self._threads = threads
 
     @property
     def default_target_time(self) -> float:
-        """The median of all observed times, or the last time of the curves if that is earlier."""
+        """The median of all observed times, or the last time of the curves if that is earlier.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> evaluator.default_target_time
+        3.0
+        """
         times = self.event_times
         if self.train_event_times is not None:
             times = np.concatenate([times, self.train_event_times])
@@ -84,23 +97,59 @@ class SurvivalEvaluator:
 
     def concordance_time_dependent(self, ties: str = "Risk", method: str = "Antolini") -> tuple[float, float, float]:
         """The time-dependent concordance with its numerator and denominator; ``ties`` is ``"None"``, ``"Risk"``, ``"Time"`` or
-        ``"All"``, ``method`` ``"Antolini"`` or its alias ``"Naive"``."""
+        ``"All"``, ``method`` ``"Antolini"`` or its alias ``"Naive"``.
+
+        Raises :class:`fairtte.MetricError` for another word and without comparable pairs.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> evaluator.concordance_time_dependent("None")
+        (1.0, 3.0, 3.0)
+        """
         if method.lower() not in ("antolini", "naive"):
             raise MetricError(f'method is "{method}", expected "Antolini"')
         return self._inner.concordance_td(ties.lower(), self._threads)
 
     def auc(self, target_time: float | None = None, method: str = "Naive") -> float:
-        """The cumulative/dynamic AUC at a time; ``method`` ``"IPCW"`` (alias ``"Uno"``) weighs cases by the training sample."""
+        """The cumulative/dynamic AUC at a time; ``method`` ``"IPCW"`` (alias ``"Uno"``) weighs cases by the training sample.
+
+        Raises :class:`fairtte.MetricError` without cases, controls or, with weights, a training sample.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> evaluator.auc(2.0)
+        1.0
+        """
         if method.lower() not in ("naive", "ipcw", "uno"):
             raise MetricError(f'method is "{method}", expected "Naive" or "IPCW"')
         return self._inner.auc(self._target(target_time), method.lower() != "naive", self._threads)
 
     def brier_score(self, target_time: float | None = None, IPCW_weighted: bool = True) -> float:
-        """The Brier score at a time."""
+        """The Brier score at a time.
+
+        Raises :class:`fairtte.MetricError` where a weight does not exist, and with weights without a training sample.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> round(evaluator.brier_score(2.0, IPCW_weighted=False), 6)   # (0.2**2 + 0.1**2 + 0.6**2) / 3
+        0.136667
+        """
         return float(self.brier_score_multiple_points([self._target(target_time)], IPCW_weighted)[0])
 
     def brier_score_multiple_points(self, target_times: Any, IPCW_weighted: bool = True) -> NDArray[np.float64]:
-        """The Brier score at each of several increasing times, ``[k]``."""
+        """The Brier score at each of several increasing times, ``[k]``.
+
+        Raises :class:`fairtte.MetricError` as :meth:`brier_score`.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> evaluator.brier_score_multiple_points([2.0], IPCW_weighted=False).round(6)
+        array([0.136667])
+        """
         times = _inputs.numbers(target_times, "target_times")
         return np.array(self._inner.brier(times, self._weighted(IPCW_weighted), self._threads))
 
@@ -108,7 +157,16 @@ class SurvivalEvaluator:
         self, num_points: int | None = None, target_times: Any = None, IPCW_weighted: bool = True
     ) -> float:
         """The Brier score averaged over time by trapezoids: over ``target_times``, over ``num_points`` times from 0 to the last
-        observed one, or over all times of censored samples."""
+        observed one, or over all times of censored samples.
+
+        Raises :class:`fairtte.MetricError` as :meth:`brier_score`, and for fewer than two times.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> 0 < evaluator.integrated_brier_score(target_times=[1.0, 2.0]) < 0.25
+        True
+        """
         if num_points is not None and target_times is not None:
             raise MetricError("num_points and target_times are both given, expected one of them")
         if target_times is not None:
@@ -126,10 +184,76 @@ class SurvivalEvaluator:
         return self._inner.integrated_brier(times, self._weighted(IPCW_weighted), self._threads)
 
     def d_calibration(self, num_bins: int = 10) -> tuple[float, NDArray[np.float64]]:
-        """The p value of D-calibration, and the samples of every bin from the highest probabilities to the lowest."""
+        """The p value of D-calibration, and the samples of every bin from the highest probabilities to the lowest.
+
+        Raises :class:`fairtte.MetricError` for the number of bins.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> p, counts = evaluator.d_calibration(2)
+        >>> round(float(counts.sum()), 9)
+        3.0
+        """
         p, mass = self._inner.d_calibration(int(num_bins), self._threads)
         return p, np.array(mass)
 
+    def one_calibration(
+        self,
+        target_time: float | None = None,
+        num_bins: int = 10,
+        binning_strategy: str = "C",
+        method: str = "DN",
+        adjust_variance: bool = True,
+    ) -> tuple[float, list[float], list[float]]:
+        """The p value of calibration at a time, and the observed and the expected risk of every bin: ``"C"`` has bins of equal size from
+        the highest risk down, ``"H"`` of equal width from the lowest up. ``"DN"`` takes the observed risk from the Kaplan-Meier curve
+        of the bin, ``"Uncensored"`` leaves out those censored before; ``adjust_variance`` divides by its variance, otherwise by that of
+        the expected risk.
+
+        Raises :class:`fairtte.MetricError` for another word, and where the p value does not exist (SurvivalEVAL: NaN), as with
+        ``adjust_variance`` of a bin without events.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves = [[0.25], [0.25], [0.75], [0.75]]
+        >>> evaluator = SurvivalEvaluator(curves, [2.0], [1.0, 3.0, 1.0, 3.0], [1, 0, 1, 0])
+        >>> p, observed, expected = evaluator.one_calibration(2.0, num_bins=2, adjust_variance=False)
+        >>> round(p, 4), observed, expected   # chi-square 4/3 with 1 degree of freedom
+        (0.2482, [0.5, 0.5], [0.75, 0.25])
+        """
+        if binning_strategy.lower() not in ("c", "h"):
+            raise MetricError(f'binning_strategy is "{binning_strategy}", expected "C" or "H"')
+        if method.lower() not in ("dn", "uncensored"):
+            raise MetricError(f'method is "{method}", expected "DN" or "Uncensored"')
+        # Without censoring SurvivalEVAL leaves nobody out, whatever is asked, and counts degrees of freedom so.
+        left_out = method.lower() == "uncensored" or bool(self.event_indicators.all())
+        by_width = binning_strategy.lower() == "h"
+        return self._inner.one_calibration(
+            self._target(target_time), int(num_bins), by_width, left_out, adjust_variance, self._threads
+        )
+
+    def km_calibration(self) -> float:
+        """The mean square of the mean predicted curve minus the Kaplan-Meier curve, over time 0 and the event times by trapezoids; 0 =
+        equal.
+
+        Raises :class:`fairtte.MetricError` for an event after the last time of the curves, where SurvivalEVAL extends them.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> evaluator = SurvivalEvaluator([[1.0, 0.5], [1.0, 0.5]], [0.0, 2.0], [1.0, 2.0], [1, 0])
+        >>> evaluator.km_calibration()   # 0.75 against 0.5 at time 1: (0 + 0.0625) / 2
+        0.03125
+        """
+        return self._inner.km_calibration(self._threads)
+
     def predict_multi_probabilities_from_curve(self, target_times: Any) -> NDArray[np.float64]:
-        """Survival at several increasing times, ``[n, k]``."""
+        """Survival at several increasing times, ``[n, k]``.
+
+        Raises :class:`fairtte.MetricError` for times that do not increase.
+
+        >>> from fairtte.survival_eval import SurvivalEvaluator
+        >>> curves, outcome = [[0.8, 0.4], [0.9, 0.7], [0.6, 0.2]], ([3.0, 4.0, 1.0], [1, 0, 1])
+        >>> evaluator = SurvivalEvaluator(curves, [2.0, 4.0], *outcome, *outcome)
+        >>> evaluator.predict_multi_probabilities_from_curve([2.0])[:, 0]
+        array([0.8, 0.9, 0.6])
+        """
         return self._inner.probabilities(_inputs.numbers(target_times, "target_times"), self._threads)

@@ -28,6 +28,21 @@ for steps in ("post", "pre"):
     print(steps, "brier", found.brier_score(grid).tolist())
     print(steps, "nbll", found.nbll(grid).tolist())
 
+part = EvalSurv(pd.DataFrame(c.survival.T, index=c.times), c.time, c.event.astype(int), censor_surv="km")[10:50]
+print("pycox of 40 samples", part.brier_score(grid).tolist(), float(part.concordance_td()), part.idx_at_times(grid).tolist())
+
+# scikit-survival's scorers of a Cox model.
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from sksurv.metrics import as_concordance_index_ipcw_scorer, as_cumulative_dynamic_auc_scorer, as_integrated_brier_score_scorer
+
+features, times = np.column_stack([c.risk, c.age]), grid[2:7]
+for scorer in (
+    as_concordance_index_ipcw_scorer(CoxPHSurvivalAnalysis(ties="efron"), tau=1.2),
+    as_cumulative_dynamic_auc_scorer(CoxPHSurvivalAnalysis(ties="efron"), times),
+    as_integrated_brier_score_scorer(CoxPHSurvivalAnalysis(ties="efron"), times),
+):
+    print(type(scorer).__name__, float(scorer.fit(features[:40], c.y[:40]).score(features[40:], c.y[40:])))
+
 # Of SurvivalEVAL, whose requirements fix another version of torch: pip install --no-deps SurvivalEVAL
 try:
     from SurvivalEVAL import SurvivalEvaluator
@@ -43,3 +58,6 @@ print("SurvivalEVAL brier without weights", evaluator.brier_score_multiple_point
 print("SurvivalEVAL ibs", *(float(evaluator.integrated_brier_score(**how)) for how in ({}, {"num_points": 5}, {"target_times": grid})))
 p, mass = evaluator.d_calibration()
 print("SurvivalEVAL d-calibration", float(p), mass.tolist())
+for how in ({"target_time": 0.7, "num_bins": 4}, {"num_bins": 4, "adjust_variance": False}):
+    print("SurvivalEVAL one-calibration", how, evaluator.one_calibration(**how))
+print("SurvivalEVAL KM calibration", float(evaluator.km_calibration()))

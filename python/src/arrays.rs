@@ -6,6 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::errors::{Names, metric_error, of_metric};
+use crate::pool::detached;
 
 /// A matrix of either precision.
 #[derive(FromPyObject)]
@@ -15,11 +16,20 @@ pub(crate) enum Matrix<'py> {
 }
 
 impl Matrix<'_> {
-    /// The only copy: `[n, k]` in rows, of double precision.
-    pub(crate) fn to_rows(&self) -> Array2<f64> {
+    /// The only copy: `[n, k]` in rows, of double precision. Other Python threads run meanwhile.
+    ///
+    /// # Errors
+    /// `InternalError` for a panic.
+    pub(crate) fn to_rows(&self, py: Python<'_>) -> PyResult<Array2<f64>> {
         match self {
-            Self::Double(array) => in_rows(array.as_array(), |value| value),
-            Self::Single(array) => in_rows(array.as_array(), f64::from),
+            Self::Double(array) => {
+                let array = array.as_array();
+                detached(py, move || in_rows(array, |value| value))
+            }
+            Self::Single(array) => {
+                let array = array.as_array();
+                detached(py, move || in_rows(array, f64::from))
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn bias_sources(
     let n = outcomes.n();
     let groups = crate::evaluate::all_groups(&groups, pairs, n)?;
     let subjects = subject_ids(subjects, n)?;
-    let features = features.to_rows();
+    let features = features.to_rows(py)?;
     if features.nrows() != n {
         let message = format!("features has {} rows, expected {n}, one for each of time", features.nrows());
         return Err(metric_error(message));

@@ -18,10 +18,12 @@ use serde_json::{Value, json};
 
 use crate::errors::data_error;
 use crate::evaluate::without_place;
-use crate::pool::{Progress, compute, compute_showing};
+use crate::pool::{Progress, compute, compute_showing, detached};
 
 /// A column of text.
 type Text = Vec<Option<String>>;
+/// A run folder: its samples, the level of every sample by attribute, and the part of every sample.
+type RunParts = (Cohort, Vec<(String, Text)>, Vec<&'static str>);
 /// Of an excluded row: its sample, the reason, and the place or the message of the decoder.
 type Excluded = (String, String, String);
 
@@ -72,12 +74,16 @@ pub(crate) fn read_data(
 /// # Errors
 /// `DataError` for a file that is missing or damaged.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "the package takes them apart")]
-pub(crate) fn read_run(folder: PathBuf) -> PyResult<(Cohort, Vec<(String, Text)>, Vec<&'static str>)> {
-    let failed = |error: DataError| refused(&error);
+pub(crate) fn read_run(py: Python<'_>, folder: PathBuf) -> PyResult<RunParts> {
+    compute(py, None, move |_| of_folder(&folder))?.map_err(data_error)
+}
+
+/// What [`read_run`] returns, or a sentence.
+fn of_folder(folder: &Path) -> Result<RunParts, String> {
+    let failed = |error: DataError| error.to_string();
     let (mut cohort, groups) = read_cohort(&folder.join("cohort.parquet")).map_err(failed)?;
     let path = folder.join("cohort.json");
-    let damaged = |error: &dyn std::fmt::Display| data_error(format!("{}: {error}", path.display()));
+    let damaged = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let record = std::fs::read_to_string(&path).map_err(|error| damaged(&error))?;
     let record: Value = serde_json::from_str(&record).map_err(|error| damaged(&error))?;
     cohort.provenance = serde_json::from_value(record["provenance"].clone()).map_err(|error| damaged(&error))?;
@@ -209,10 +215,14 @@ impl Cohort {
     ///
     /// # Errors
     /// `DataError` for an attribute that cannot be divided into levels.
-    fn groups(&self, rows: Vec<usize>) -> PyResult<Vec<(String, Text)>> {
+    fn groups(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Vec<(String, Text)>> {
         self.check_rows(&rows)?;
-        let fitted = FittedAttributes::fit(&self.attributes, &self.data, &rows).map_err(|error| refused(&error))?;
-        Ok(fitted.all().iter().map(levels).collect())
+        let (data, attributes) = (Arc::clone(&self.data), self.attributes.clone());
+        let found = compute(py, None, move |_| -> Result<Vec<(String, Text)>, DataError> {
+            let fitted = FittedAttributes::fit(&attributes, &data, &rows)?;
+            Ok(fitted.all().iter().map(levels).collect())
+        })?;
+        found.map_err(|error| refused(&error))
     }
 
     /// The rows that were left out.
@@ -230,9 +240,10 @@ impl Cohort {
     ///
     /// # Errors
     /// `DataError` for settings out of range, unknown attributes, parts without a subject, and files with leaks.
-    fn split(&self, settings: &str, seed: u64) -> PyResult<(Vec<&'static str>, String)> {
+    fn split(&self, py: Python<'_>, settings: &str, seed: u64) -> PyResult<(Vec<&'static str>, String)> {
         let settings: SplitConfig = read("split", settings)?;
-        let found = make_split(&self.data, &settings, &self.attributes, seed);
+        let (data, attributes) = (Arc::clone(&self.data), self.attributes.clone());
+        let found = compute(py, None, move |_| make_split(&data, &settings, &attributes, seed))?;
         let (split, record) = found.map_err(|error| refused(&error))?;
         let parts = parts_of(&split, self.data.n());
         let record = serde_json::to_string(&record).map_err(|error| data_error(error.to_string()))?;
@@ -243,10 +254,10 @@ impl Cohort {
     ///
     /// # Errors
     /// `DataError` for a row that does not exist.
-    fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
+    fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
         self.check_rows(&rows)?;
         Ok(Self {
-            data: Arc::new(self.data.select(&rows)),
+            data: Arc::new(detached(py, || self.data.select(&rows))?),
             exclusions: self.exclusions.clone(),
             attributes: self.attributes.clone(),
             has_images: self.has_images,

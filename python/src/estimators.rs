@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::pool::compute;
+use crate::pool::{compute, detached};
 
 /// A fitted estimator.
 #[pyclass(frozen)]
@@ -26,15 +26,19 @@ impl Fitted {
     /// # Errors
     /// `MetricError` if it is none.
     #[staticmethod]
-    fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        let model = serde_json::from_slice(data);
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let model = detached(py, || serde_json::from_slice(data))?;
         let model = model.map_err(|error| metric_error(format!("the state is no fitted estimator: {error}")))?;
         Ok(Self { model: Arc::new(model) })
     }
 
     /// The model as JSON, as in `estimator.json` of a run.
+    ///
+    /// # Errors
+    /// `InternalError` for a panic.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let data = serde_json::to_vec(&*self.model).map_err(|error| metric_error(error.to_string()))?;
+        let data = detached(py, || serde_json::to_vec(&*self.model))?;
+        let data = data.map_err(|error| metric_error(error.to_string()))?;
         Ok(PyBytes::new(py, &data))
     }
 
@@ -49,7 +53,7 @@ impl Fitted {
         covariates: Matrix<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows());
+        let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows(py)?);
         let found = compute(py, threads, move |_| model.risk(&covariates))?;
         Ok(found.map_err(|error| of_estimator(&error))?.into_pyarray(py))
     }
@@ -66,7 +70,7 @@ impl Fitted {
         times: Numbers<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows());
+        let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows(py)?);
         let times = times.as_array().to_vec();
         let curves = move |_: &_| model.survival_curves(&covariates, &times).map(SurvivalCurves::into_survival);
         let found = compute(py, threads, curves)?;
@@ -94,7 +98,7 @@ pub(crate) fn fit_estimator(
 ) -> PyResult<Fitted> {
     let estimator = read(name, settings)?;
     let outcomes = outcomes(&time, &event, Names { time: "time of y", ..Names::default() })?;
-    let covariates = covariates.to_rows();
+    let covariates = covariates.to_rows(py)?;
     let subjects = subject_ids(subjects, outcomes.n())?;
     let found = compute(py, threads, move |_| estimator.fit_named(&covariates, &outcomes, &columns, &subjects))?;
     Ok(Fitted { model: Arc::new(found.map_err(|error| of_estimator(&error))?) })

@@ -18,7 +18,7 @@ use crate::pool::{compute, compute_showing};
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
 pub(crate) type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
 /// Times and events of the training sample.
-type Train<'py> = (Numbers<'py>, Flags<'py>);
+pub(crate) type Train<'py> = (Numbers<'py>, Flags<'py>);
 /// Covariates of the evaluated samples, and those of the training samples.
 type Covariates = (Columns, Option<Columns>);
 
@@ -43,43 +43,71 @@ impl Input {
 #[pyclass(frozen)]
 pub(crate) struct Evaluated {
     input: Arc<Input>,
+    found: Arc<Found>,
+}
+
+/// What was found, without what it was made from.
+struct Found {
     report: EvaluationReport,
     baseline: Option<Baseline>,
     notes: Vec<String>,
 }
 
+impl Found {
+    fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut value = serde_json::to_value(&self.report)?;
+        if let (Some(baseline), Some(fields)) = (&self.baseline, value.as_object_mut()) {
+            fields.insert("baseline".to_owned(), serde_json::to_value(baseline)?);
+        }
+        serde_json::to_string_pretty(&value)
+    }
+}
+
 #[pymethods]
 impl Evaluated {
     /// The report as JSON, with `baseline` where there is one.
-    fn to_json(&self) -> PyResult<String> {
-        let failed = |error: serde_json::Error| metric_error(error.to_string());
-        let mut value = serde_json::to_value(&self.report).map_err(failed)?;
-        if let (Some(baseline), Some(fields)) = (&self.baseline, value.as_object_mut()) {
-            fields.insert("baseline".to_owned(), serde_json::to_value(baseline).map_err(failed)?);
-        }
-        serde_json::to_string_pretty(&value).map_err(failed)
+    ///
+    /// # Errors
+    /// Those of [`compute`].
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let found = Arc::clone(&self.found);
+        let json = compute(py, None, move |_| found.to_json())?;
+        json.map_err(|error| metric_error(error.to_string()))
     }
 
     /// The page of the report as HTML.
+    ///
+    /// # Errors
+    /// Those of [`compute`].
     fn to_html(
         &self,
+        py: Python<'_>,
         title: String,
         time_unit: String,
         censoring: String,
         facts: Vec<(String, String)>,
         mut notes: Vec<String>,
     ) -> PyResult<String> {
-        notes.extend(self.notes.iter().cloned());
-        let about = About { title, time_unit, censoring, facts, notes };
-        page(&self.report, &about, self.baseline.as_ref()).map_err(|error| metric_error(error.to_string()))
+        let found = Arc::clone(&self.found);
+        let html = compute(py, None, move |_| {
+            notes.extend(found.notes.iter().cloned());
+            let about = About { title, time_unit, censoring, facts, notes };
+            page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string())
+        })?;
+        html.map_err(metric_error)
     }
 
-    /// This model and another one on the same samples: `ModelReports` as JSON.
+    /// This model and another one on the same samples: `ModelReports` as JSON; `show(done, total)` is called meanwhile.
+    ///
+    /// # Errors
+    /// `MetricError` if the two have other samples, groups or settings.
+    #[pyo3(signature = (other, names, show=None, threads=None))]
     fn compare(
         &self,
         py: Python<'_>,
         other: &Self,
         names: (String, String),
+        show: Option<Py<PyAny>>,
         threads: Option<usize>,
     ) -> PyResult<String> {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
@@ -92,14 +120,15 @@ impl Evaluated {
         if own.settings != other.settings {
             return Err(metric_error("the two evaluations have other settings, expected the same"));
         }
-        let found = compute(py, threads, move |stop| {
+        let found = compute_showing(py, threads, show.as_ref(), move |stop, _| {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
             let models = [(names.0.as_str(), &own.curves), (names.1.as_str(), &other.curves)];
             let Input { subjects, outcomes, censoring, groups, .. } = &*own;
-            evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)
+            let found = evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)?;
+            Ok::<_, MetricError>(serde_json::to_string(&found))
         })?;
         let reports = found.map_err(|error| of_metric(&error, Names::default()))?;
-        serde_json::to_string(&reports).map_err(|error| metric_error(error.to_string()))
+        reports.map_err(|error| metric_error(error.to_string()))
     }
 }
 
@@ -132,11 +161,11 @@ pub(crate) fn evaluate(
     settings.validate().map_err(refused)?;
     let outcomes = outcomes(&time, &event, names)?;
     let n = outcomes.n();
-    let train = train.map(|(time, event)| self::outcomes(&time, &event, Names { time: "train_time", ..names }));
+    let train = train.map(|(time, event)| self::outcomes(&time, &event, Names { time: "train", ..names }));
     let train = train.transpose()?;
     let groups = all_groups(&groups, pairs, n)?;
     let subjects = subject_ids(subjects, n)?;
-    let (rows, grid) = (survival.to_rows(), times.as_array().to_vec());
+    let (rows, grid) = (survival.to_rows(py)?, times.as_array().to_vec());
     if rows.nrows() != n {
         return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.nrows())));
     }
@@ -154,13 +183,13 @@ pub(crate) fn evaluate(
             found.map_err(|error| Failed::Other(error.to_string()))
         });
         let baseline = baseline.transpose()?;
-        Ok(Evaluated { input: Arc::new(input), report, baseline, notes })
+        Ok(Evaluated { input: Arc::new(input), found: Arc::new(Found { report, baseline, notes }) })
     })?;
     let evaluated = found.map_err(|error| match error {
         Failed::Metric(error) => refused(error),
         Failed::Other(message) => metric_error(message),
     })?;
-    match (&evaluated.input.settings.times, &evaluated.report.times_undefined) {
+    match (&evaluated.input.settings.times, &evaluated.found.report.times_undefined) {
         (Some(_), Some(reason)) => Err(metric_error(format!("eval_times: {reason}"))),
         _ => Ok(evaluated),
     }

@@ -23,7 +23,7 @@ mod _fairtte {
     #[pymodule_export]
     use crate::bias::bias_sources;
     #[pymodule_export]
-    use crate::classes::{class_metric_names, evaluate_binary};
+    use crate::classes::{EvaluatedClasses, class_metric_names, evaluate_binary};
     #[pymodule_export]
     use crate::data::{Cohort, Store, read_curves, read_data, read_run};
     #[pymodule_export]

@@ -79,6 +79,16 @@ pub(crate) fn compute<T: Send + 'static>(
     compute_showing(py, threads, None, move |stop, _| compute(stop))
 }
 
+/// What `work` makes of the memory that it borrows, on this thread and without the GIL; for copies, which use no pool. A panic
+/// becomes an exception.
+///
+/// # Errors
+/// `InternalError` for a panic.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic)))
+        .map_err(|message| internal_error(&message))
+}
+
 /// How far a computation is, for the thread that waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<(AtomicUsize, AtomicUsize)>);
@@ -147,13 +157,25 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
-/// Waits for `seconds` on the pool as a computation would, or panics; for the tests of this package.
+/// Waits for `seconds` on the pool as a computation would, or panics, `here` on this thread; for the tests of this package.
 ///
 /// # Errors
 /// Those of [`compute`].
 #[pyfunction]
-#[pyo3(signature = (seconds, *, panics=false, threads=None))]
-pub(crate) fn self_test(py: Python<'_>, seconds: f64, panics: bool, threads: Option<usize>) -> PyResult<usize> {
+#[pyo3(signature = (seconds, *, panics=false, here=false, threads=None))]
+pub(crate) fn self_test(
+    py: Python<'_>,
+    seconds: f64,
+    panics: bool,
+    here: bool,
+    threads: Option<usize>,
+) -> PyResult<usize> {
+    if here {
+        return detached(py, || {
+            assert!(!panics, "asked to panic");
+            0
+        });
+    }
     compute(py, threads, move |stop| {
         assert!(!panics, "asked to panic");
         let end = std::time::Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));

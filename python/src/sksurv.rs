@@ -130,7 +130,7 @@ pub(crate) fn brier_score(
 ) -> PyResult<Vec<f64>> {
     let names = Names { survival: "estimate", ..Names::default() };
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
-    let (rows, times) = (estimate.to_rows(), times.as_array().to_vec());
+    let (rows, times) = (estimate.to_rows(py)?, times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {
         let convention = BrierConvention::ScikitSurvival;
         let censoring = convention.censoring_curve(&train)?;
@@ -157,13 +157,13 @@ pub(crate) fn brier_score(
     found.map_err(|error| of_metric(&error, names))
 }
 
-/// What pycox's `EvalSurv` computes from curves, with G fitted on the evaluated sample: `antolini`, `adj_antolini` (one
+/// What pycox's `EvalSurv` computes from curves, with G fitted on `censored` (default: the evaluated sample): `antolini`, `adj_antolini` (one
 /// number), `brier`, `nbll` (one per time of `grid`), `ibs`, `inbll` (one number over `grid`).
 ///
 /// # Errors
 /// `MetricError` for invalid input or where a number does not exist.
 #[pyfunction]
-#[pyo3(signature = (what, survival, times, time, event, grid, pre, threads=None))]
+#[pyo3(signature = (what, survival, times, time, event, grid, pre, censored=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the package calls it with all of them")]
 pub(crate) fn pycox(
     py: Python<'_>,
@@ -174,11 +174,14 @@ pub(crate) fn pycox(
     event: Flags<'_>,
     grid: Numbers<'_>,
     pre: bool,
+    censored: Option<Train<'_>>,
     threads: Option<usize>,
 ) -> PyResult<Vec<f64>> {
     let names = Names { survival: "surv", times: "surv.index", time: "durations", ..Names::default() };
     let outcomes = outcomes(&time, &event, names)?;
-    let (rows, times, grid) = (survival.to_rows(), times.as_array().to_vec(), grid.as_array().to_vec());
+    let of_censored = |(time, event): Train<'_>| self::outcomes(&time, &event, names);
+    let censored = censored.map(of_censored).transpose()?.unwrap_or_else(|| outcomes.clone());
+    let (rows, times, grid) = (survival.to_rows(py)?, times.as_array().to_vec(), grid.as_array().to_vec());
     let (what, convention) = (what.to_owned(), BrierConvention::Pycox);
     let reading = if pre { Reading::NextGridPoint } else { Reading::Step };
     let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {
@@ -186,7 +189,7 @@ pub(crate) fn pycox(
         let antolini = |convention| -> Result<f64, MetricError> {
             Ok(concordance_td_with(&outcomes, &curves, reading, convention)?.value)
         };
-        let censoring = || convention.censoring_curve(&outcomes);
+        let censoring = || convention.censoring_curve(&censored);
         match what.as_str() {
             "antolini" => Ok(vec![antolini(ConventionTd::Antolini(TiedPredictions::Strict))?]),
             "adj_antolini" => Ok(vec![antolini(ConventionTd::Adjusted)?]),

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::arrays::{Matrix, Numbers};
 use crate::errors::{Names, metric_error, of_metric};
+use crate::pool::compute;
 
 fn refused(error: MetricError) -> PyErr {
     match error {
@@ -31,9 +32,16 @@ fn read<T: DeserializeOwned>(name: &str, json: &str) -> PyResult<T> {
     })
 }
 
-fn table(values: &Matrix<'_>, higher_is_better: bool) -> PyResult<RankTable> {
+/// What `test` makes of the values of models, on the pool.
+fn of_table<T: Send + 'static>(
+    py: Python<'_>,
+    values: &Matrix<'_>,
+    higher_is_better: bool,
+    test: impl FnOnce(&RankTable) -> Result<T, MetricError> + Send + 'static,
+) -> PyResult<T> {
     let direction = if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    RankTable::new(values.to_rows(), direction).map_err(refused)
+    let values = values.to_rows(py)?;
+    compute(py, None, move |_| test(&RankTable::new(values, direction)?))?.map_err(refused)
 }
 
 /// Chi-square, its degrees and p; F of Iman and Davenport with its degrees and p, absent where F is infinite or does not
@@ -45,16 +53,17 @@ type Friedman = (f64, usize, f64, Option<(f64, (usize, usize), f64)>, Vec<f64>);
 /// # Errors
 /// `MetricError` for values that are not finite, fewer than two models or no setting, and if all models tie everywhere.
 #[pyfunction]
-pub(crate) fn friedman(values: Matrix<'_>, higher_is_better: bool, ties: &str) -> PyResult<Friedman> {
-    let table = table(&values, higher_is_better)?;
+pub(crate) fn friedman(py: Python<'_>, values: Matrix<'_>, higher_is_better: bool, ties: &str) -> PyResult<Friedman> {
     let ties: RankTies = read("ties", ties)?;
-    let test = statistics::friedman(&table, ties).map_err(refused)?;
-    let f = match statistics::iman_davenport(&table, ties) {
-        Ok(test) => Some((test.f, test.degrees, test.p_value)),
-        Err(MetricError::PerfectAgreement { .. } | MetricError::TooSmallComparison { .. }) => None,
-        Err(error) => return Err(refused(error)),
-    };
-    Ok((test.chi_square, test.degrees, test.p_value, f, table.average_ranks()))
+    of_table(py, &values, higher_is_better, move |table| {
+        let test = statistics::friedman(table, ties)?;
+        let f = match statistics::iman_davenport(table, ties) {
+            Ok(test) => Some((test.f, test.degrees, test.p_value)),
+            Err(MetricError::PerfectAgreement { .. } | MetricError::TooSmallComparison { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok((test.chi_square, test.degrees, test.p_value, f, table.average_ranks()))
+    })
 }
 
 /// Nemenyi's p values of all pairs of models, `[n_models, n_models]`.
@@ -67,7 +76,8 @@ pub(crate) fn nemenyi<'py>(
     values: Matrix<'_>,
     higher_is_better: bool,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    Ok(statistics::nemenyi(&table(&values, higher_is_better)?).into_pyarray(py))
+    let p_values = of_table(py, &values, higher_is_better, |table| Ok(statistics::nemenyi(table)))?;
+    Ok(p_values.into_pyarray(py))
 }
 
 /// Average ranks `[n_models]`, the critical difference at `alpha`, and the groups of models that are not apart.
@@ -76,15 +86,17 @@ pub(crate) fn nemenyi<'py>(
 /// As [`friedman`], and for `alpha` outside [1e-100, 1).
 #[pyfunction]
 pub(crate) fn rank_groups(
+    py: Python<'_>,
     values: Matrix<'_>,
     higher_is_better: bool,
     alpha: f64,
 ) -> PyResult<(Vec<f64>, f64, Vec<Vec<usize>>)> {
-    let table = table(&values, higher_is_better)?;
-    let quantile = RangeQuantile::Exact;
-    let apart = critical_difference(table.n_models(), table.n_data_sets(), alpha, quantile).map_err(refused)?;
-    let groups = statistics::cliques(&table, alpha, CliqueRule::RankInterval(quantile)).map_err(refused)?;
-    Ok((table.average_ranks(), apart, groups))
+    of_table(py, &values, higher_is_better, move |table| {
+        let quantile = RangeQuantile::Exact;
+        let apart = critical_difference(table.n_models(), table.n_data_sets(), alpha, quantile)?;
+        let groups = statistics::cliques(table, alpha, CliqueRule::RankInterval(quantile))?;
+        Ok((table.average_ranks(), apart, groups))
+    })
 }
 
 /// Wilcoxon's signed-rank test, its settings as JSON: `SignedRankTest` as JSON.
@@ -93,6 +105,7 @@ pub(crate) fn rank_groups(
 /// `MetricError` for values that differ in number or are not finite, and where the test does not exist.
 #[pyfunction]
 pub(crate) fn wilcoxon(
+    py: Python<'_>,
     first: Numbers<'_>,
     second: Numbers<'_>,
     alternative: &str,
@@ -105,7 +118,8 @@ pub(crate) fn wilcoxon(
         method: read("method", method)?,
     };
     let (first, second) = (first.as_array().to_vec(), second.as_array().to_vec());
-    let test = statistics::wilcoxon_signed_rank(&first, &second, &settings).map_err(refused)?;
+    let test = compute(py, None, move |_| statistics::wilcoxon_signed_rank(&first, &second, &settings))?;
+    let test = test.map_err(refused)?;
     serde_json::to_string(&test).map_err(|error| metric_error(error.to_string()))
 }
 
@@ -114,9 +128,10 @@ pub(crate) fn wilcoxon(
 /// # Errors
 /// `MetricError` for a value outside [0, 1].
 #[pyfunction]
-pub(crate) fn adjust(p_values: Numbers<'_>, method: &str) -> PyResult<Vec<f64>> {
+pub(crate) fn adjust(py: Python<'_>, p_values: Numbers<'_>, method: &str) -> PyResult<Vec<f64>> {
     let method: Adjustment = read("method", method)?;
-    adjust_p_values(&p_values.as_array().to_vec(), method).map_err(refused)
+    let p_values = p_values.as_array().to_vec();
+    compute(py, None, move |_| adjust_p_values(&p_values, method))?.map_err(refused)
 }
 
 /// The choice among the runs of `RunTable` by `SelectionCriterion`, both JSON: `Selection` as JSON.
@@ -124,9 +139,9 @@ pub(crate) fn adjust(p_values: Numbers<'_>, method: &str) -> PyResult<Vec<f64>> 
 /// # Errors
 /// `MetricError` for names that repeat, numbers out of range and a criterion that does not fit.
 #[pyfunction]
-pub(crate) fn select(runs: &str, criterion: &str) -> PyResult<String> {
+pub(crate) fn select(py: Python<'_>, runs: &str, criterion: &str) -> PyResult<String> {
     let runs: RunTable = read("runs", runs)?;
     let criterion: SelectionCriterion = read("the criterion", criterion)?;
-    let found = select_run(&runs, criterion).map_err(refused)?;
+    let found = compute(py, None, move |_| select_run(&runs, criterion))?.map_err(refused)?;
     serde_json::to_string(&found).map_err(|error| metric_error(error.to_string()))
 }

@@ -1,6 +1,9 @@
 //! What `SurvivalEvaluator` of `SurvivalEVAL` computes from curves, by the conventions of that package.
 
-use fairtte_metrics::calibration::{DCalibrationConvention, OwnTimeReading, d_calibration};
+use fairtte_metrics::calibration::{
+    BinVariance, DCalibrationConvention, ObservedRisk, OneCalibrationSettings, OwnTimeReading, RiskBinning,
+    d_calibration, integrated_calibration, one_calibration,
+};
 use fairtte_metrics::rank::{AucConvention, ConventionTd, TiedPairs, auc_td_with, concordance_td_with};
 use fairtte_metrics::scores::{
     BrierConvention, IntegrationRule, brier_score_by, integrated_brier_score_by, survival_evaluator_curves,
@@ -29,19 +32,22 @@ impl SurvivalEvaluator {
     /// # Errors
     /// `MetricError` for arguments that do not fit together.
     #[new]
-    #[pyo3(signature = (survival, times, time, event, train=None))]
+    #[pyo3(signature = (survival, times, time, event, train=None, threads=None))]
     fn new(
+        py: Python<'_>,
         survival: Matrix<'_>,
         times: Numbers<'_>,
         time: Numbers<'_>,
         event: Flags<'_>,
         train: Option<(Numbers<'_>, Flags<'_>)>,
+        threads: Option<usize>,
     ) -> PyResult<Self> {
         let of_train = |(time, event): (Numbers<'_>, Flags<'_>)| {
             outcomes(&time, &event, Names { time: "train_event_times", ..NAMES })
         };
         let (outcomes, train) = (outcomes(&time, &event, NAMES)?, train.map(of_train).transpose()?);
-        let curves = SurvivalCurves::new(times.as_array().to_vec(), survival.to_rows());
+        let (times, rows) = (times.as_array().to_vec(), survival.to_rows(py)?);
+        let curves = compute(py, threads, move |_| SurvivalCurves::new(times, rows))?;
         let curves = curves.map_err(|error| of_metric(&error, NAMES))?;
         if curves.n() != outcomes.n() {
             let message = format!("pred_survs has {} rows, expected {}, as event_times", curves.n(), outcomes.n());
@@ -134,6 +140,62 @@ impl SurvivalEvaluator {
         })?;
         let found = found.map_err(|error| of_metric(&error, NAMES))?;
         Ok((found.p_value, found.mass.into_iter().rev().collect()))
+    }
+
+    /// p value of the calibration at `time`, and the observed and the expected risk of every bin that has samples. `by_width` makes bins
+    /// of equal width, otherwise of equal size; `left_out` leaves out those censored before, otherwise the Kaplan-Meier curve of the
+    /// bin counts them; `adjusted` takes the variance of the observed risk, otherwise that of the expected one.
+    ///
+    /// # Errors
+    /// `MetricError` for the number of bins, and where the p value does not exist.
+    #[pyo3(signature = (time, n_bins, by_width, left_out, adjusted, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the package calls it with all of them")]
+    fn one_calibration(
+        &self,
+        py: Python<'_>,
+        time: f64,
+        n_bins: usize,
+        by_width: bool,
+        left_out: bool,
+        adjusted: bool,
+        threads: Option<usize>,
+    ) -> PyResult<(f64, Vec<f64>, Vec<f64>)> {
+        let settings = OneCalibrationSettings {
+            n_bins,
+            binning: if by_width { RiskBinning::EqualWidth } else { RiskBinning::EqualSize },
+            observed: if left_out { ObservedRisk::Uncensored } else { ObservedRisk::KaplanMeier },
+            variance: if adjusted { BinVariance::Estimated } else { BinVariance::ExpectedBinomial },
+        };
+        let (curves, outcomes) = (self.curves.clone(), self.outcomes.clone());
+        let found = compute(py, threads, move |_| -> Result<_, MetricError> {
+            let read = survival_evaluator_curves(&curves, &[time])?;
+            let found = one_calibration(&outcomes, &read, time, Reading::Step, settings)?;
+            let (observed, expected) = found.bins.iter().map(|bin| (bin.observed, bin.expected)).unzip();
+            Ok((found.p_value?, observed, expected))
+        })?;
+        found.map_err(|error| of_metric(&error, NAMES))
+    }
+
+    /// The mean square of mean predicted curve minus Kaplan-Meier curve over time 0 and the event times, by trapezoids.
+    ///
+    /// # Errors
+    /// `MetricError` without an event above 0, and for an event after the last time of the curves.
+    fn km_calibration(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<f64> {
+        let (curves, outcomes) = (self.curves.clone(), self.outcomes.clone());
+        let events = outcomes.time().iter().zip(outcomes.event()).filter_map(|(time, event)| event.then_some(*time));
+        let mut times: Vec<f64> = events.chain([0.0]).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let last = self.curves.grid().last().copied().unwrap_or(0.0);
+        if let Some(beyond) = times.iter().find(|time| **time > last) {
+            let message = format!(
+                "an event is at {beyond}, after the last of time_coordinates ({last}), expected curves up to it"
+            );
+            return Err(metric_error(message));
+        }
+        let found =
+            compute(py, threads, move |_| integrated_calibration(&outcomes, &curves, Reading::LinearFromOne, &times))?;
+        Ok(found.map_err(|error| of_metric(&error, NAMES))?.squared)
     }
 
     /// The curves at `times`, `[n, k]`.

@@ -126,7 +126,6 @@ def pictures(tmp_path):
 def test_images_are_views_of_memory_maps(pictures):
     found, pixels, folder = pictures
     assert found.to_pandas()["image"][0].endswith("0.png")
-    calls = []
     store = found.images(folder / "cache", size=(16, 24), images_per_shard=16)
     assert store.shape == (39, 1, 16, 24) and store.dtype == np.uint8 and len(store.arrays) == 3
     assert list(store.excluded["sample_id"]) == ["5.png"]
@@ -147,9 +146,15 @@ def test_images_are_views_of_memory_maps(pictures):
     one = found.images(folder / "cache", size=(16, 24), images_per_shard=100)
     assert isinstance(one.array, np.memmap) and one.array.shape == (39, 1, 16, 24)
     assert one.fingerprint() == store.fingerprint() and one.path != store.path
-    assert np.shares_memory(np.asarray(one), one.arrays[0]) and not calls
+    assert np.shares_memory(np.asarray(one), one.arrays[0])
     colour = found.images(folder / "cache", size=(8, 8), channels=3)
-    assert colour.shape == (39, 3, 8, 8) and "resize" in colour.recipe.lower() or colour.recipe
+    assert colour.shape == (39, 3, 8, 8) and colour.path not in (one.path, store.path)
+    # Three equal channels of one grey picture, half as high and a third as wide.
+    assert np.array_equal(colour[0][0], colour[0][1]) and np.array_equal(colour[0][0], colour[0][2])
+    sample = colour.samples[0]
+    whole = pixels[int(sample.removesuffix(".png"))].astype(float)
+    assert float(colour[0][0].mean()) == pytest.approx(whole.mean(), abs=6)
+    assert "RGB; resized to 8 x 8" in colour.recipe and "resized to 16 x 24" in one.recipe
     for arguments, message in [({"size": (0, 8)}, "image.size"), ({"channels": 2}, "image.channels"), ({"limits": {"x": 1}}, "x")]:
         with pytest.raises(fairtte.DataError, match=message):
             found.images(folder / "cache", **arguments)

@@ -102,10 +102,17 @@ def test_coefficients_and_their_errors():
     assert list(alone) == pytest.approx(list(robust / np.sqrt(2)), rel=1e-6)
 
 
-def test_forests_are_those_of_the_program(tmp_path):
+def test_a_tree_without_splits_is_the_curve_of_all_samples():
     X, y = sample()
-    model = RandomSurvivalForest(n_estimators=5).fit(X, y)
-    assert set(model.to_dict()) >= {"settings", "times", "trees"} and len(model.to_dict()["trees"]) == 5
+    model = RandomSurvivalForest(n_estimators=3, sampling="all", min_samples_split=1000).fit(X, y)
+    assert set(model.to_dict()) >= {"settings", "times", "trees"} and len(model.to_dict()["trees"]) == 3
+    times = np.unique(y["time"])
+    events = np.array([np.sum((y["time"] == t) & y["event"]) for t in times])
+    at_risk = np.array([np.sum(y["time"] >= t) for t in times])
+    curve = model.predict_survival_function(X[:2], return_array=True)
+    # ranger averages cumulative hazards.
+    assert curve == pytest.approx(np.tile(np.exp(-np.cumsum(events / at_risk)), (2, 1)), abs=1e-12)
+    assert len(set(model.predict(X))) == 1
 
 
 def test_step_functions():

@@ -84,6 +84,39 @@ def test_tensors_come_from_their_device(cohort):
     assert values(found) == values(evaluate(c))
 
 
+def test_real_tensors_of_torch(cohort):
+    torch = pytest.importorskip("torch")
+    c = cohort
+    expected = values(evaluate(c))
+    survival = torch.tensor(c.survival, requires_grad=True)
+    found = evaluate(c, survival, time=torch.tensor(c.time), event=torch.tensor(c.event), times=torch.tensor(c.times))
+    assert values(found) == expected
+    assert values(evaluate(c, torch.tensor(c.survival.T.copy()).T)) == expected
+    single = c.survival.astype(np.float32)
+    assert values(evaluate(c, torch.tensor(single))) == values(evaluate(c, single))
+    # NumPy has no bfloat16, which is part of float32.
+    half = torch.tensor(c.survival).to(torch.bfloat16)
+    assert values(evaluate(c, half)) == values(evaluate(c, half.float().numpy())) != expected
+    by_tensor = evaluate(c, groups={"half": torch.tensor(c.risk > 0)}, metrics=["c-td"])
+    assert list(by_tensor.by_group["n"]) == [int((c.risk <= 0).sum()), int((c.risk > 0).sum())]
+
+
+def test_a_level_without_samples_has_a_reason_and_no_number(cohort):
+    c = cohort
+    category = pd.Series(pd.Categorical(c.sex, categories=["F", "M", "X"]))
+    found = evaluate(c, groups={"age": c.age, "sex": category}, cuts={"age": [200]}, replicates=20, permutations=9, min_events=1)
+    by_group = found.by_group[found.by_group["metric"] == "ibs"].set_index(["attribute", "level"])
+    for empty in (("age", "> 200"), ("sex", "X")):
+        assert by_group.loc[empty, "n"] == 0 and pd.isna(by_group.loc[empty, "value"]) and by_group.loc[empty, "reason"]
+    # Who is alone in an attribute is everybody, and nobody to compare with.
+    assert by_group.loc[("age", "<= 200"), "value"] == found["ibs"].value
+    gaps = found.gaps[(found.gaps["metric"] == "ibs") & (found.gaps["comparison"] == "gap")].set_index("attribute")
+    assert pd.isna(gaps.loc["age", "value"])
+    two = [by_group.loc[("sex", sex), "value"] for sex in ("F", "M")]
+    assert gaps.loc["sex", "value"] == pytest.approx(abs(two[0] - two[1]), abs=1e-15)
+    assert "&gt; 200" in found.to_html() and json.loads(found.to_json())["n"] == len(c.time)
+
+
 def test_frames_are_of_the_library_that_was_given(cohort):
     c = cohort
     groups = {"sex": c.sex, "age": c.age}
@@ -93,6 +126,9 @@ def test_frames_are_of_the_library_that_was_given(cohort):
         assert isinstance(getattr(of_pandas, name), pd.DataFrame)
         assert isinstance(getattr(of_polars, name), pl.DataFrame)
     assert list(of_polars.by_group["value"]) == list(of_pandas.by_group["value"])
+    for of_list in ([pl.Series("sex", c.sex)], [("sex", pl.Series(c.sex))], {"sex": pl.Series(c.sex)}):
+        assert isinstance(evaluate(c, groups=of_list, metrics=["ibs"]).by_group, pl.DataFrame)
+    assert isinstance(evaluate(c, groups=[pd.Series(c.sex, name="sex")], metrics=["ibs"]).by_group, pd.DataFrame)
     by_group = of_pandas.by_group
     assert set(by_group["level"]) == {"F", "M", "<= 60", "> 60"}
     n = by_group[(by_group.metric == "ibs") & (by_group.attribute == "age")].set_index("level")["n"]
@@ -157,7 +193,7 @@ def test_report_json_and_notebook(cohort, tmp_path):
     assert "mine &lt;1&gt;" in found._repr_html_() and "C^td" in repr(found)
 
 
-def test_a_model_compared_with_itself_and_another(cohort):
+def test_a_model_compared_with_itself_and_another(cohort, capsys):
     c = cohort
     groups = {"sex": c.sex}
     better = evaluate(c, groups=groups, replicates=100, name="a")
@@ -171,6 +207,9 @@ def test_a_model_compared_with_itself_and_another(cohort):
         assert found.loc[name, "value"] == pytest.approx(difference, abs=1e-12)
     assert (found.loc["ibs", "first"], found.loc["ibs", "second"]) == ("a", "b")
     assert list(better.compare(worse).gaps["attribute"].unique()) == ["sex"]
+    pytest.importorskip("tqdm")
+    better.compare(worse, progress=True)
+    assert "100%" in capsys.readouterr().err
     with pytest.raises(fairtte.MetricError, match="other times or events"):
         better.compare(evaluate(c, time=c.time + 1, groups=groups, replicates=100))
 
@@ -203,11 +242,12 @@ def refusals(c):
         ({"groups": {"age": c.age}, "cuts": {"age": [60, 50]}}, r'cuts\["age"\]'),
         ({"groups": {"sex": c.sex}, "cuts": {"age": [60]}}, r'cuts\["age"\] is of no attribute'),
         ({"subject": c.sex[1:]}, "subject has 399 values"),
-        ({"metrics": ["c"]}, 'metric "c" does not exist|metrics'),
+        ({"metrics": ["c"]}, 'metrics is "c", expected'),
         ({"replicates": -1}, "invalid value"),
         ({"level": 1.5}, "level"),
         ({"no_such": 1}, "unknown field `no-such`"),
         ({"train": (c.time, c.event, c.sex)}, "train has 3 parts"),
+        ({"train": (changed(c.time, 2, np.nan), c.event)}, r"train\[2\] is NaN, expected a finite number >= 0"),
         ({"intersections": True, "groups": {"sex": c.sex}}, "at least two"),
         ({"threads": 0}, "threads is 0"),
         ({"baseline": {"age": c.age[1:]}}, r'baseline\["age"\] has 399 values'),
@@ -238,6 +278,8 @@ def test_figures(cohort):
     pytest.importorskip("matplotlib").use("Agg")
     found = evaluate(cohort, groups={"sex": cohort.sex}, replicates=20)
     assert len(found.plot.forest("ibs").get_yticklabels()) == 3
+    # Short names as `found[..]` knows them.
+    assert found.plot.forest("c-td").get_xlabel() == found.plot.forest("c_td").get_xlabel() == found.plot.forest().get_xlabel()
     assert len(found.plot.calibration().lines) >= 3
     assert len(found.plot.survival().lines) == 6
     with pytest.raises(fairtte.MetricError, match="not in this evaluation"):

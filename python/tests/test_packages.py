@@ -10,7 +10,14 @@ import fairtte
 from fairtte import sksurv
 from fairtte.pycox import EvalSurv
 from fairtte.survival_eval import SurvivalEvaluator
-from fairtte.sklearn import concordance_scorer, gap_scorer
+from fairtte.estimators import CoxPH
+from fairtte.sklearn import (
+    as_concordance_index_ipcw_scorer,
+    as_cumulative_dynamic_auc_scorer,
+    as_integrated_brier_score_scorer,
+    concordance_scorer,
+    gap_scorer,
+)
 from conftest import Cohort
 
 GRID = np.linspace(0.2, 1.5, 9)
@@ -46,8 +53,14 @@ SURVIVAL_EVAL = {
     "brier": [0.14398831227100717, 0.14978502788826276, 0.1436581824873278, 0.16090298994481614, 0.1755791949078148, 0.20033382236618688, 0.2054936194698605, 0.22216180478808098, 0.24665180022256597],
     "unweighted": [0.1385570005142783, 0.13731798713433468, 0.12310252440961093, 0.12248744063826252, 0.12618613967444223, 0.13998744348318673, 0.13629496059432913, 0.13368443551954962, 0.1321494942648896],
     "ibs": [0.13404285356222642, 0.08394599498631475, 0.18165433726239205],
+    "one-calibration": [
+        (0.16236556779960704, [0.7999999999999999, 0.5285714285714285, 0.2055555555555556, 0.07692307692307687], [0.8392220267312773, 0.5976702723614725, 0.4021249278547218, 0.19862978571610432]),
+        (0.2589261153435522, [0.7999999999999999, 0.44999999999999996, 0.2055555555555556, 0.0], [0.7262609668916725, 0.48848833673723296, 0.31567360394017396, 0.15170043972540487]),
+    ],
+    "km-calibration": 0.011779764398132721,
     "d-calibration": [7.181859214139357, 4.656958574206719, 6.461557485777652, 3.791386824076919, 7.054801376024401, 4.329712529999368, 7.054023585530361, 3.7506275223900816, 6.241400322457338, 9.477672565397805],
 }
+ONE_CALIBRATION = [{"target_time": 0.7, "num_bins": 4}, {"num_bins": 4, "adjust_variance": False}]
 # fmt: on
 
 
@@ -94,6 +107,39 @@ def test_values_are_those_of_pycox():
         EvalSurv(frame, c.time, c.event).brier_score(GRID)
 
 
+PYCOX_OF_40 = [0.22800026788106084, 0.37768865449926825, 0.4690299426590128, 0.12495213681498993, 0.14145283730376318, 0.16583990149946973, 0.17783068135913196, 0.18793661686884014, 0.18837605566345478]  # fmt: skip
+
+
+def test_the_rest_of_evalsurv_is_that_of_pycox():
+    pd = pytest.importorskip("pandas")
+    c, _, _ = small()
+    frame = pd.DataFrame(c.survival.T, index=c.times)
+    whole = EvalSurv(frame, c.time, c.event, "km", None, "post")
+    part = whole[10:50]
+    # The weights are those of all 60.
+    assert list(part.brier_score(GRID)) == close(PYCOX_OF_40) and part.concordance_td() == close(0.5009057971014492)
+    assert list(part.idx_at_times(GRID)) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert list(whole[np.arange(60) // 10 == 1].durations) == list(c.time[10:20]) and len(whole[3].durations) == 1
+    assert part.surv_at_times([0.6, 9.0]).equals(frame.iloc[[1, 7], 10:50])
+    part.steps = "pre"
+    assert list(part.idx_at_times([0.0, 0.1, 9.0])) == [0, 1, 7] and part.steps == "pre"
+    later = EvalSurv(frame, c.time, c.event)
+    assert later.censor_surv is None
+    assert list(later.add_km_censor().brier_score(GRID)) == list(whole.brier_score(GRID)) and later.censor_surv == "km"
+    pytest.importorskip("matplotlib").use("Agg")
+    assert len(part.plot_surv(legend=False).lines) == 40
+    for call, message in [
+        (lambda: whole.plot_surv(), "60 curves, expected at most 50"),
+        (lambda: part.plot_surv(drawstyle="default"), "drawstyle is given"),
+        (lambda: EvalSurv(frame, c.time, c.event, frame), 'censor_surv is no "km"'),
+        (lambda: EvalSurv(frame, c.time, c.event, None, c.time), "censor_durations is given"),
+        (lambda: EvalSurv(frame, c.time, c.event, None, None, "mid"), 'steps is "mid"'),
+        (lambda: later.add_km_censor("pre"), 'steps is "pre"'),
+    ]:
+        with pytest.raises(fairtte.FairtteError, match=message):
+            call()
+
+
 def test_values_are_those_of_survival_eval():
     c, train, _ = small()
     expected = SURVIVAL_EVAL
@@ -109,6 +155,17 @@ def test_values_are_those_of_survival_eval():
     assert found == close(expected["ibs"])
     p, mass = evaluator.d_calibration()
     assert p == close(0.8267309194680048) and list(mass) == close(expected["d-calibration"])
+    for expected_of, how in zip(expected["one-calibration"], ONE_CALIBRATION, strict=True):
+        p, observed, predicted = evaluator.one_calibration(**how)
+        assert p == close(expected_of[0]) and observed == close(expected_of[1]) and predicted == close(expected_of[2])
+    assert evaluator.km_calibration() == close(expected["km-calibration"])
+    # SurvivalEVAL has NaN here: a bin without events has no variance.
+    with pytest.raises(fairtte.MetricError, match="variance"):
+        evaluator.one_calibration()
+    with pytest.raises(fairtte.MetricError, match='binning_strategy is "X"'):
+        evaluator.one_calibration(binning_strategy="X")
+    with pytest.raises(fairtte.MetricError, match="after the last of time_coordinates"):
+        SurvivalEvaluator(c.survival[:, :4], c.times[:4], c.time, c.event).km_calibration()
     # Without censoring the weights are off, whatever is asked.
     uncensored = SurvivalEvaluator(c.survival, c.times, c.time, np.ones(60, bool))
     assert uncensored.brier_score(0.5) == uncensored.brier_score(0.5, IPCW_weighted=False)
@@ -143,6 +200,43 @@ def test_errors_are_value_errors(cohort):
         sksurv.concordance_index_censored(c.event, c.time, c.risk, tied_tol=0.1)
     with pytest.raises(ValueError, match=r"times go from 0.5 to 100"):
         sksurv.brier_score(c.y, c.y, c.survival[:, :2], [0.5, 100.0])
+
+
+# CoxPHSurvivalAnalysis(ties="efron") of scikit-survival 0.28.0, fitted on 40 samples and scored on 20.
+SCORES = [0.715515315751756, 0.7447737060431094, -0.2264913564878135]
+
+
+def test_scorers_with_weights_are_those_of_scikit_survival():
+    c, _, _ = small()
+    features, times = np.column_stack([c.risk, c.age]), GRID[2:7]
+    scorers = [
+        as_concordance_index_ipcw_scorer(CoxPH(ties="efron"), tau=1.2),
+        as_cumulative_dynamic_auc_scorer(CoxPH(ties="efron"), times),
+        as_integrated_brier_score_scorer(CoxPH(ties="efron"), times),
+    ]
+    found = [scorer.fit(features[:40], c.y[:40]).score(features[40:], c.y[40:]) for scorer in scorers]
+    # Both fits stop before the last digits.
+    assert found == pytest.approx(SCORES, abs=1e-6)
+    assert scorers[0].predict(features[:2]).shape == (2,)
+    with pytest.raises(fairtte.MetricError, match="time is 100.0, expected times in"):
+        as_integrated_brier_score_scorer(CoxPH(), [0.5, 100.0]).fit(features[:40], c.y[:40]).score(features[:40], c.y[:40])
+
+
+def test_scorers_with_weights_in_a_grid_search():
+    pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    c = Cohort(n=300)
+    features, folds = np.column_stack([c.risk, c.age]), KFold(3, shuffle=True, random_state=0)
+    model = as_integrated_brier_score_scorer(CoxPH(), [0.3, 0.6, 0.9])
+    search = GridSearchCV(model, {"estimator__ridge": [0.0, 1e6]}, cv=folds, error_score="raise").fit(features, c.y)
+    assert search.best_params_ == {"estimator__ridge": 0.0} and search.best_estimator_.predict(features).shape == (300,)
+    # Of the first fold by hand.
+    train, test = next(folds.split(features))
+    own = CoxPH().fit(features[train], c.y[train])
+    estimate = np.array([[f(t) for t in (0.3, 0.6, 0.9)] for f in own.predict_survival_function(features[test])])
+    expected = -sksurv.integrated_brier_score(c.y[train], c.y[test], estimate, [0.3, 0.6, 0.9])
+    assert search.cv_results_["split0_test_score"][0] == pytest.approx(expected, abs=1e-12)
 
 
 class Model:

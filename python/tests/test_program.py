@@ -1,5 +1,6 @@
 """The program as a child process, and run folders. The tests of a real program need it: `FAIRTTE_PROGRAM`."""
 
+import json
 import os
 import pickle
 import stat
@@ -69,6 +70,24 @@ def test_a_training_is_a_run_that_can_be_read_and_scored_again(real, capsys):
             assert rows[group["level"]] == pytest.approx(group["estimate"]["value"], abs=1e-12)
     other = fairtte.train(folder / "run.toml", output=folder / "second", threads=1, quiet=True)
     assert other.path == folder / "second" and capsys.readouterr().err == ""
+
+
+def test_an_estimator_of_the_program_is_that_of_the_package(real):
+    from fairtte.estimators import CoxPH, surv
+
+    _, folder = real
+    run = fairtte.train(folder / "run.toml", set={"estimator.cox.ridge": 0.0}, quiet=True)
+    pd = pytest.importorskip("pandas")
+    saved = json.loads((run.path / "model" / "epoch-00001" / "estimator.json").read_text())["cox"]["coefficients"]
+    table = pd.read_csv(folder / "t.csv").set_index("person")
+    features = table.loc[run.cohort.to_pandas()["subject_id"], ["x", "age"]].to_numpy(float)
+    train, test = run.split.train, run.predictions()
+    assert len(saved) == 2
+    model = CoxPH().fit(features[train], surv(run.cohort.time[train], run.cohort.event[train]))
+    at = np.clip(test.times, 0, run.cohort.time[train].max())
+    own = model.predict_survival_function(features[test.rows], return_array=True, times=np.unique(at))
+    theirs = test.survival[:, np.unique(np.searchsorted(test.times, np.unique(at)))]
+    assert own == pytest.approx(theirs, abs=1e-9)
 
 
 def test_the_code_and_the_sentence_of_the_program_are_an_exception(real):

@@ -41,6 +41,68 @@ def test_a_forked_child_computes():
     assert child.exitcode == 0
 
 
+TABLES = """
+import multiprocessing, sys
+import fairtte.data
+
+def read(queue=None):
+    try:
+        found = fairtte.data.table(sys.argv[1]).n
+    except fairtte.DataError as error:
+        found = str(error)
+    if queue is not None:
+        queue.put(found)
+    return found
+
+def in_child(context):
+    queue = context.Queue()
+    child = context.Process(target=read, args=(queue,))
+    child.start()
+    found = queue.get(timeout=30)
+    child.join(30)
+    return found
+
+if __name__ == "__main__":
+    fork = multiprocessing.get_context("fork")
+    print(in_child(fork))   # before the parent has read
+    print(read())
+    print(in_child(fork))
+    print(read())
+"""
+
+
+def test_a_table_is_read_before_a_fork_or_in_the_child_but_not_in_both(tmp_path):
+    table = tmp_path / "cohort.csv"
+    table.write_text("time,event\n" + "".join(f"{k + 1},1\n" for k in range(5)))
+    (tmp_path / "tables.py").write_text(TABLES)
+    command = [sys.executable, str(tmp_path / "tables.py"), str(table)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert found.returncode == 0, found.stderr
+    first, own, second, again = found.stdout.splitlines()
+    assert (first, own, again) == ("5", "5", "5")
+    # polars' threads are those of the parent; without this error the child would wait for them forever.
+    assert "cohort.csv cannot be read: this process was forked from one that has read tables" in second
+
+
+def test_what_a_parent_has_read_is_audited_in_a_forked_child(tmp_path):
+    import fairtte.data
+
+    table = tmp_path / "cohort.csv"
+    table.write_text("time,event,sex\n" + "".join(f"{k + 1},1,{'FM'[k % 2]}\n" for k in range(40)))
+    cohort = fairtte.data.table(table, attributes=["sex"])
+
+    def work(queue):
+        split = cohort.split(1, stratify=["sex"])
+        queue.put((cohort.groups()["sex"][0], len(split.train), cohort.select([0]).n, fairtte.stats.friedman([[1.0, 2.0]]).degrees))
+
+    queue = multiprocessing.get_context("fork").Queue()
+    child = multiprocessing.get_context("fork").Process(target=work, args=(queue,))
+    child.start()
+    assert queue.get(timeout=30) == ("F", 24, 1, 1)
+    child.join(30)
+    assert child.exitcode == 0
+
+
 def test_ctrl_c_ends_the_wait_within_a_second():
     threading.Timer(0.3, _thread.interrupt_main).start()
     begin = time.monotonic()
@@ -75,8 +137,9 @@ def test_ctrl_c_ends_an_evaluation_of_minutes():
 
 
 def test_a_panic_is_an_error_that_says_where_to_report(capfd):
-    with pytest.raises(fairtte.InternalError, match=r"asked to panic; please report this"):
-        _fairtte.self_test(0.0, panics=True)
+    for where in ({}, {"here": True}):
+        with pytest.raises(fairtte.InternalError, match=r"asked to panic; please report this"):
+            _fairtte.self_test(0.0, panics=True, **where)
 
 
 def test_the_number_of_threads_is_that_asked_for(monkeypatch):

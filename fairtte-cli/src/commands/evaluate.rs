@@ -22,7 +22,7 @@ use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use fairtte_records::Monitor;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::classes::SETTINGS_OF_CLASSES;
+pub(crate) use self::classes::{SETTINGS_OF_CLASSES, warnings_of_class};
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::outside::{fact_of_cause, note_on_causes};
 pub(super) use self::predicted::PredictionRecord;

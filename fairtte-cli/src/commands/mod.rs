@@ -36,7 +36,7 @@ mod weights;
 
 use serde::Serialize;
 
-pub(crate) use self::evaluate::SETTINGS_OF_CLASSES;
+pub(crate) use self::evaluate::{SETTINGS_OF_CLASSES, warnings_of_class};
 
 use crate::CliError;
 use crate::args::{CohortCommand, Command, Common};

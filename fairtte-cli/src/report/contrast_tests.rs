@@ -172,8 +172,8 @@ fn colours_that_templates_write_out_can_be_seen_and_text_on_shades_can_be_read()
                     let what = format!("{scheme_name}, {template}, {property}: {value}");
                     if let Some(share) = value.strip_prefix("color-mix(in srgb, ") {
                         let share = share.split(' ').nth(1).unwrap().trim_end_matches("%,");
-                        let shade = over(colour(&hex), share.parse::<f64>().unwrap() / 100.0, page);
-                        require(&what, contrast(scheme.named["ink"], shade), TEXT);
+                        let mixed = over(colour(&hex), share.parse::<f64>().unwrap() / 100.0, page);
+                        require(&what, contrast(scheme.named["ink"], mixed), TEXT);
                     } else {
                         require(&what, contrast(colour(&hex), page), GRAPHIC);
                     }
@@ -182,7 +182,7 @@ fn colours_that_templates_write_out_can_be_seen_and_text_on_shades_can_be_read()
                     let parts: Vec<f64> =
                         parts.trim_end_matches(')').split(',').map(|part| part.trim().parse().unwrap()).collect();
                     let shade = over([0, 1, 2].map(|k| parts[k] / 255.0), parts[3], page);
-                    require(&format!("{scheme_name}, {template}: {value}"), contrast(scheme.named["ink"], shade), TEXT);
+                    require(&format!("{scheme_name}, {template}: {value}"), contrast(scheme.named["ink"], mixed), TEXT);
                 }
             }
         }

@@ -43,12 +43,11 @@ impl Evidence {
         attribute.gap.value?;
         // A level such as 0.9 has no exact error level: 1 - 0.9 is a little below 0.1.
         let rejects = |p: f64| p <= 1.0 - report.settings.level + 1e-9;
-        let (p, p_adjusted) = match &attribute.gap_by_chance {
-            Some(by_chance) => (by_chance.p_value, by_chance.p_holm.unwrap_or(by_chance.p_value)),
-            None => {
-                let p = attribute.differences.iter().filter_map(p_of_pair).min_by(f64::total_cmp)?;
-                (p, (p * metric.attributes.len() as f64).min(1.0))
-            }
+        let (p, p_adjusted) = if let Some(by_chance) = &attribute.gap_by_chance {
+            (by_chance.p_value, by_chance.p_holm.unwrap_or(by_chance.p_value))
+        } else {
+            let p = attribute.differences.iter().filter_map(p_of_pair).min_by(f64::total_cmp)?;
+            (p, (p * metric.attributes.len() as f64).min(1.0))
         };
         let excludes_0 = attribute.gap.lower.map_or(rejects(p), |lower| lower > 0.0);
         let finding = match (rejects(p), excludes_0) {

@@ -33,7 +33,6 @@ pub(crate) use candidates::Runs;
 #[cfg(feature = "train")]
 pub(crate) use change::change;
 pub(crate) use choose::{Asked, choose};
-pub(crate) use flat::csv;
 pub(crate) use page::page;
 #[cfg(feature = "train")]
 pub(crate) use scored_part::OfClass;

@@ -146,6 +146,7 @@ mod tests {
     use super::super::table::tests::verdict;
     use super::super::verdict::OfSeed;
     use super::*;
+    use crate::report::render_choice;
 
     /// Metric and gap in two seeds.
     fn seeds(values: [(f64, f64); 2]) -> Vec<OfSeed> {

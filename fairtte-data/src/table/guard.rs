@@ -2,17 +2,26 @@
 //!
 //! A panic becomes an error. Its message is not printed: the hook that prints it is wrapped once, and the wrapper is silent
 //! on a thread that reads a table, and on the threads of polars as long as any table is read.
+//!
+//! polars reads with one pool of threads for the whole life of a process, which cannot be replaced. A process that was forked
+//! afterwards (Python's `multiprocessing`) has the pool without its threads, and a reader would wait for them forever: it is
+//! refused.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::path::Path;
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use polars::prelude::PolarsResult;
 
+use crate::DataError;
+
 /// How many threads are reading a table.
 static N_READING: AtomicUsize = AtomicUsize::new(0);
+/// The process whose threads polars has; 0 before the first table. Not a lock, which could be held while a process forks.
+static READER: AtomicU32 = AtomicU32::new(0);
 static WRAP: Once = Once::new();
 
 thread_local! {
@@ -36,6 +45,20 @@ impl Drop for Reading {
         IS_READING.set(self.outer);
         N_READING.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// The process `own` may read if it is the first that does, or the same one.
+fn may_read(reader: &AtomicU32, own: u32) -> bool {
+    match reader.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst) {
+        Ok(_) => true,
+        Err(first) => first == own,
+    }
+}
+
+/// # Errors
+/// [`DataError::ForkedReader`] in a process that was forked from one that has read tables.
+pub(super) fn require_threads(path: &Path) -> Result<(), DataError> {
+    if may_read(&READER, std::process::id()) { Ok(()) } else { Err(DataError::ForkedReader { path: path.to_owned() }) }
 }
 
 /// The result of `read`, or its error or panic as a text.
@@ -71,6 +94,15 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_process_that_read_first_reads_again() {
+        let reader = AtomicU32::new(0);
+        assert!(may_read(&reader, 7), "nobody has read");
+        assert!(may_read(&reader, 7), "the same process");
+        assert!(!may_read(&reader, 8), "a child of it");
+        assert!(may_read(&reader, 7), "the parent is not affected");
+    }
 
     #[test]
     fn a_panic_becomes_its_first_line_and_the_thread_is_heard_again() {

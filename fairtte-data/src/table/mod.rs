@@ -20,7 +20,7 @@ use polars::prelude::{
 };
 use rayon::prelude::*;
 
-use self::guard::guarded;
+use self::guard::{guarded, require_threads};
 use crate::error::{Place, nearest};
 use crate::{DataError, write_atomically};
 
@@ -96,7 +96,8 @@ impl Table {
     /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
     /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has a cell beyond the header, for a
     /// misplaced quotation mark, and for gzipped bytes that unpack to an implausible size),
-    /// [`DataError::DuplicateColumn`] if a name appears twice in the header.
+    /// [`DataError::DuplicateColumn`] if a name appears twice in the header, [`DataError::ForkedReader`] in a process that was
+    /// forked from one that has read tables.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         match Format::of(path)? {
             Format::Parquet => Self::read_parquet(path),
@@ -133,6 +134,7 @@ impl Table {
     fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
         let bytes = bytes::check(path, bytes, separator)?;
+        require_threads(path)?;
         let read = |bytes: &[u8]| {
             let options = CsvReadOptions::default()
                 // No inference: every cell is kept as text, so "007" remains a name.
@@ -155,6 +157,7 @@ impl Table {
     }
 
     fn read_parquet(path: &Path) -> Result<Self, DataError> {
+        require_threads(path)?;
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
         let mut reader = ParquetReader::new(file);
         let invalid = |detail| DataError::invalid_table(path, detail);

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 class Split:
     """The parts of a cohort: ``train``, ``validation`` and ``test`` are row numbers ``[n_part]``, ascending; ``part`` is the name of
-    the part of every sample ``[n]``; ``record`` says how the split was made."""
+    the part of every sample ``[n]``; ``record`` says how the split was made.
+
+    >>> import pathlib, tempfile, fairtte.data
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+    >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+    >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+    >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+    >>> cohort.split(7)   # doctest: +ELLIPSIS
+    Split(18 train, 6 validation, 6 test; ...)
+    """
 
     def __init__(self, parts: list[str], record: dict[str, Any]) -> None:
         self.part: NDArray[np.str_] = np.array(parts, dtype=np.str_)
@@ -28,17 +37,44 @@ class Split:
 
     @property
     def train(self) -> NDArray[np.intp]:
-        """Rows for fitting."""
+        """Rows for fitting.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> len(cohort.split(7).train)
+        18
+        """
         return np.flatnonzero(self.part == "train")
 
     @property
     def validation(self) -> NDArray[np.intp]:
-        """Rows for choices."""
+        """Rows for choices.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> len(cohort.split(7).validation)
+        6
+        """
         return np.flatnonzero(self.part == "validation")
 
     @property
     def test(self) -> NDArray[np.intp]:
-        """Rows for the reported numbers."""
+        """Rows for the reported numbers.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> len(cohort.split(7).test)
+        6
+        """
         return np.flatnonzero(self.part == "test")
 
     def __repr__(self) -> str:
@@ -55,6 +91,16 @@ class Cohort:
     n, n_events, n_subjects, n_read : int
         Samples, events, persons, and rows read; ``n_read`` = ``n`` + excluded rows.
     attributes : list of str
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, fairtte.data
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+    >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+    >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+    >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+    >>> cohort.n, cohort.n_events, cohort.n_subjects, cohort.n_read, cohort.attributes
+    (30, 15, 30, 31, ['sex'])
     """
 
     def __init__(self, inner: _fairtte.Cohort) -> None:
@@ -74,37 +120,97 @@ class Cohort:
 
     def to_pandas(self) -> Any:
         """One row per sample: sample_id, subject_id, unit (of eyes), image, the attributes as the source gives them, time,
-        event (True = observed), source_row (of the source table, as a spreadsheet counts)."""
+        event (True = observed), source_row (of the source table, as a spreadsheet counts).
+
+        Raises ``ImportError`` without pandas.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.to_pandas().loc[0, ["sample_id", "sex", "time", "source_row"]].to_list()
+        ['1', 'F', 1.0, 2]
+        """
         import pandas
 
         return pandas.DataFrame(self._columns())
 
     def to_polars(self) -> Any:
-        """The same of polars."""
+        """The same of polars.
+
+        Raises ``ImportError`` without polars.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.to_polars().shape
+        (30, 6)
+        """
         import polars
 
         return polars.DataFrame(self._columns())
 
     @property
     def time(self) -> NDArray[np.float64]:
-        """Times to event or censoring ``[n]``, in ``time_unit``."""
+        """Times to event or censoring ``[n]``, in ``time_unit``.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.time[:3]
+        array([1., 2., 3.])
+        """
         return self._inner.outcomes()[0]
 
     @property
     def event(self) -> NDArray[np.bool_]:
-        """Whether the event was observed, ``[n]``."""
+        """Whether the event was observed, ``[n]``.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.event[:3]
+        array([False,  True, False])
+        """
         return self._inner.outcomes()[1]
 
     def groups(self, train: Sequence[int] | NDArray[Any] | None = None, library: str = "pandas") -> Any:
         """The level of every sample by attribute, as :func:`fairtte.evaluate` takes it: a data frame (of ``"pandas"`` or
-        ``"polars"``), None where a value is missing. Thresholds at medians are those of the rows ``train`` (default: all)."""
+        ``"polars"``), None where a value is missing. Thresholds at medians are those of the rows ``train`` (default: all).
+
+        Raises :class:`fairtte.DataError` for a row that does not exist, and an attribute that cannot be divided into levels.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.groups()["sex"].value_counts().to_dict()
+        {'M': 20, 'F': 10}
+        """
         rows = range(self.n) if train is None else train
         found = self._inner.groups([int(row) for row in rows])
         return _inputs.to_frame_of_columns({name: values for name, values in found}, library)
 
     @property
     def exclusions(self) -> Any:
-        """A data frame with one row per row that was left out: sample_id, reason (a code), place."""
+        """A data frame with one row per row that was left out: sample_id, reason (a code), place.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> list(cohort.exclusions["reason"])
+        ['missing_time']
+        """
         return self._exclusions("pandas")
 
     def _exclusions(self, kind: str) -> Any:
@@ -112,7 +218,19 @@ class Cohort:
         return _inputs.to_frame(rows, ("sample_id", "reason", "place"), kind)
 
     def flow(self, library: str = "pandas") -> Any:
-        """A data frame with one row per step from the rows read to the samples kept: step, kept, excluded, reasons."""
+        """A data frame with one row per step from the rows read to the samples kept: step, kept, excluded, reasons.
+
+        Raises ``ImportError`` for ``library="polars"`` without it.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> flow = cohort.flow()
+        >>> int(flow["kept"].iloc[0]), int(flow["kept"].iloc[-1])
+        (31, 30)
+        """
         rows = [
             {"step": step, "kept": kept, "excluded": n, "reasons": ", ".join(f"{reason} {m}" for reason, m in reasons)}
             for step, kept, n, reasons in self._inner.flow()
@@ -121,12 +239,30 @@ class Cohort:
 
     @property
     def content_hash(self) -> str | None:
-        """64 digits: the same for the same cells and options, whatever the order of rows and the compression."""
+        """64 digits: the same for the same cells and options, whatever the order of rows and the compression.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> len(cohort.content_hash)
+        64
+        """
         return self._provenance.get("content-hash")
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """The label rule, its version, every option with its value, the hash, and notes on the rows read."""
+        """The label rule, its version, every option with its value, the hash, and notes on the rows read.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.provenance["adapter"]
+        'tabular'
+        """
         return dict(self._provenance)
 
     def split(
@@ -162,6 +298,22 @@ class Cohort:
             A table with ``subject_id`` or ``sample_id`` and ``part``, which is checked for leaks.
         repeat : int
             Another draw with the same seed.
+
+        Raises
+        ------
+        DataError
+            For shares and folds out of range, unknown attributes, a part without a person, and a file with leaks.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> split = cohort.split(7, stratify=["event"], folds=5, fold=2)
+        >>> len(split.test)
+        6
         """
         if by != "subject":
             raise DataError(f'by is "{by}", expected "subject": samples of one person in two parts would leak')
@@ -182,7 +334,18 @@ class Cohort:
         return Split(parts, json.loads(record))
 
     def select(self, rows: Sequence[int] | NDArray[Any]) -> Cohort:
-        """The samples at these row numbers (or where a mask is True), in this order."""
+        """The samples at these row numbers (or where a mask is True), in this order.
+
+        Raises :class:`fairtte.DataError` for a row that does not exist.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
+        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
+        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
+        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
+        >>> cohort.select(cohort.time > 6).n
+        4
+        """
         chosen = np.asarray(rows)
         if chosen.dtype == np.bool_:
             if len(chosen) != self.n:
@@ -222,6 +385,23 @@ class Cohort:
         progress : bool
             Whether to show a bar of tqdm, which must be installed.
         threads : int
+
+        Raises
+        ------
+        DataError
+            For settings out of range, if no image can be decoded, and for files that cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> store.shape
+        (3, 1, 8, 8)
         """
         from ._images import ImageStore
 

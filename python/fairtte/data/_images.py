@@ -27,6 +27,18 @@ class ImageStore:
         the files, not that of the cohort (see :meth:`rows`).
     arrays : list of numpy.memmap
         One array ``[n_k, channels, height, width]`` per file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, fairtte.data
+    >>> from PIL import Image
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for k in range(3):
+    ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+    >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+    >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+    >>> int(store[store.rows(["2.png"])[0]].max()), store[0].flags.owndata
+    (160, False)
     """
 
     def __init__(self, inner: _fairtte.Store) -> None:
@@ -47,32 +59,102 @@ class ImageStore:
     @property
     def array(self) -> NDArray[Any]:
         """The one array ``[n, channels, height, width]``: the memory map itself where all images are in one file, and
-        otherwise a copy in memory."""
+        otherwise a copy in memory.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> store.array.shape
+        (3, 1, 8, 8)
+        """
         return self.arrays[0] if len(self.arrays) == 1 else np.concatenate(self.arrays)
 
     def rows(self, sample_ids: Any) -> NDArray[np.intp]:
-        """The place of each of these samples, -1 where the image could not be decoded or is of no sample of the store."""
+        """The place of each of these samples, -1 where the image could not be decoded or is of no sample of the store.
+
+        Raises :class:`fairtte.MetricError` unless they are a column.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> store.rows(["none.png"])
+        array([-1])
+        """
         values = _inputs.values_of(sample_ids, "sample_ids")
         return np.array([self._place.get(str(value), -1) for value in values], dtype=np.intp)
 
     @property
     def excluded(self) -> Any:
-        """A data frame with one row per image that could not be decoded: sample_id, reason, message."""
+        """A data frame with one row per image that could not be decoded: sample_id, reason, message.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> len(store.excluded)
+        0
+        """
         rows = [{"sample_id": s, "reason": r, "message": m} for s, r, m in self._inner.excluded()]
         return _inputs.to_frame(rows, ("sample_id", "reason", "message"), "pandas")
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> store.path.parent == folder / "cache"
+        True
+        """
         return Path(self._inner.path)
 
     @property
     def recipe(self) -> str:
-        """Decoder, scaling rule, filter and versions that made the pixels."""
+        """Decoder, scaling rule, filter and versions that made the pixels.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> "png" in store.recipe
+        True
+        """
         return self._inner.recipe
 
     def fingerprint(self) -> str:
-        """A hash of the samples and their pixels."""
+        """A hash of the samples and their pixels.
+
+        Raises :class:`fairtte.DataError` in a process that the store was sent to.
+
+        >>> import pathlib, tempfile, fairtte.data
+        >>> from PIL import Image
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for k in range(3):
+        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
+        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
+        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
+        >>> len(store.fingerprint())
+        64
+        """
         return self._inner.fingerprint()
 
     def __len__(self) -> int:

@@ -58,6 +58,12 @@ def mimic_cxr(
     ------
     DataError
         A ``ValueError`` that names the file, the column or the option.
+
+    Examples
+    --------
+    >>> import fairtte.data
+    >>> cohort = fairtte.data.mimic_cxr("mimic")                            # doctest: +SKIP
+    >>> cohort.split(0, stratify=["event", "sex"])                          # doctest: +SKIP
     """
     return _read("mimic-cxr", {"root": root, **options}, attributes, threads)
 
@@ -74,6 +80,11 @@ def adni(
     ``root`` is the folder of tables and scans; options are the keys of ``[data.adni]``: ``image_list``, ``dxsum``, ``registry``,
     ``adnimerge``, ``images``, ``final_visit``, ``rounding``, ``dementia_cause``, ``undated_diagnosis``, ``unscheduled_visits``,
     ``scan_of_day``, ``diagnosis_source``, ``missing_current``, ``age``. Attributes as in :func:`mimic_cxr`.
+
+    Raises :class:`fairtte.DataError` as :func:`mimic_cxr`.
+
+    >>> import fairtte.data
+    >>> cohort = fairtte.data.adni("adni", final_visit="literal")           # doctest: +SKIP
     """
     return _read("adni", {"root": root, **options}, attributes, threads)
 
@@ -89,6 +100,11 @@ def areds(
 
     ``root`` is the folder of the tables; options are the keys of ``[data.areds]``: ``images``, ``image_root``, ``mapping``, ``stereo``,
     ``final_visit``, ``eye_never_graded``, ``last_imaging_visit``. Attributes as in :func:`mimic_cxr`.
+
+    Raises :class:`fairtte.DataError` as :func:`mimic_cxr`.
+
+    >>> import fairtte.data
+    >>> cohort = fairtte.data.areds("areds", stereo="one")                  # doctest: +SKIP
     """
     return _read("areds", {"root": root, **options}, attributes, threads)
 
@@ -128,6 +144,12 @@ def table(
         For reports.
     missing_values : list of str
         Texts that count as missing, of a table without images.
+
+    Raises
+    ------
+    DataError
+        A ``ValueError`` that names the file, the column, the cell or the option; also in a process that was forked from one that has
+        read tables.
 
     Examples
     --------

@@ -43,6 +43,10 @@ except ImportError:
             return self
 
 
+# Whichever of the two it is, for other modules.
+Parameters = _Base
+
+
 class NotFittedError(FairtteError, _NotFitted):  # type: ignore[misc, unused-ignore]
     """The estimator predicts before :meth:`fit`; also scikit-learn's ``NotFittedError`` where that is installed."""
 
@@ -80,6 +84,13 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         ``y``, a ``Surv`` array or ``(time, event)``.
 
         Raises :class:`fairtte.MetricError` for a parameter out of range and where the model cannot be fitted.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.n_features_in_
+        1
         """
         return self._fit(X, y, None)
 
@@ -126,7 +137,17 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         return found
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """One risk per row of ``X``, ``[n]``: higher = the event is expected earlier."""
+        """One risk per row of ``X``, ``[n]``: higher = the event is expected earlier.
+
+        Raises :class:`fairtte.MetricError` for other columns than those of the fit.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.predict(X[:2]).shape
+        (2,)
+        """
         covariates = self._covariates(X, reset=False)
         return self._fitted.risk(covariates, self._threads())
 
@@ -141,6 +162,22 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             ``[n]`` functions of time (:class:`StepFunction`).
         times : array [k]
             Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB.
+
+        Raises
+        ------
+        MetricError
+            For other columns than those of the fit, and times that do not increase.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.predict_survival_function(X[:2], return_array=True, times=[0.5, 1.5]).shape
+        (2, 2)
+        >>> model.predict_survival_function(X[:2])[0](0.5)
+        1.0
         """
         covariates = self._covariates(X, reset=False)
         grid = self.unique_times_ if times is None else _inputs.numbers(times, "times")
@@ -157,6 +194,15 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
 
         Of a forest scikit-survival averages the cumulative hazards of its trees, which is another number than -log of their mean
         survival.
+
+        Raises :class:`fairtte.MetricError` as :meth:`predict_survival_function`.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.predict_cumulative_hazard_function(X[:2])[0](0.5)
+        0.0
         """
         functions = self.predict_survival_function(X, return_array=return_array, times=times)
         if return_array:
@@ -169,14 +215,34 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         return found
 
     def score(self, X: Any, y: Any) -> float:
-        """Harrell's C of :meth:`predict` for the outcomes ``y``."""
+        """Harrell's C of :meth:`predict` for the outcomes ``y``.
+
+        Raises :class:`fairtte.MetricError` without comparable samples.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> 0.5 <= model.score(X, y) <= 1.0
+        True
+        """
         from ..sksurv import concordance_index_censored
 
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         return concordance_index_censored(event, time, self.predict(X))[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted model as ``estimator.json`` of a run has it: coefficients with standard errors, trees, .."""
+        """The fitted model as ``estimator.json`` of a run has it: coefficients with standard errors, trees, ..
+
+        Raises scikit-learn's ``NotFittedError`` before :meth:`fit`.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> [found["name"] for found in model.to_dict()["coefficients"]]
+        ['0']
+        """
         if not hasattr(self, "_fitted"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         found: dict[str, Any] = json.loads(self._fitted.to_bytes())[self._name]

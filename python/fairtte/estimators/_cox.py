@@ -26,12 +26,30 @@ class _Linear(Estimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Log hazard ratios per unit of every covariate, ``[p]``."""
+        """Log hazard ratios per unit of every covariate, ``[p]``.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.coef_.shape
+        (1,)
+        """
         return np.array([found["value"] for found in self._coefficients()])
 
     def summary(self, library: str = "pandas") -> Any:
         """A data frame (of ``"pandas"`` or ``"polars"``) with one row per coefficient: name, coefficient, standard_error
-        (None where there is none), hazard_ratio and mean of the covariate."""
+        (None where there is none), hazard_ratio and mean of the covariate.
+
+        Raises scikit-learn's ``NotFittedError`` before :meth:`fit`.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> model = CoxPH(ridge=1.0).fit(X, y)
+        >>> model.summary()["mean"].to_list() == [X.mean()]
+        True
+        """
         rows = [
             {
                 "name": found["name"],
@@ -93,7 +111,16 @@ class CoxPH(_Linear):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
-        """As every :meth:`fit`; ``subject`` ``[n]`` is the person of every sample, for robust errors."""
+        """As every :meth:`fit`; ``subject`` ``[n]`` is the person of every sample, for robust errors.
+
+        Raises :class:`fairtte.MetricError` as there.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxPH, surv
+        >>> X, y = np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])
+        >>> CoxPH(errors="robust").fit(X, y, subject=["a", "a", "b", "b", "c", "c"]).n_features_in_
+        1
+        """
         return self._fit(X, y, subject)
 
 
@@ -116,6 +143,17 @@ class CoxElasticNet(_Linear):
         Of the folds.
     n_jobs : int
         Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import CoxElasticNet, surv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 4))
+    >>> y = surv(rng.exponential(np.exp(-X[:, 0])), np.ones(200, bool))
+    >>> model = CoxElasticNet(l1_ratio=1.0, choice="one-standard-error", folds=5).fit(X, y)
+    >>> bool(model.coef_[0] > 0.5), int(np.sum(np.abs(model.coef_[1:]) > 0.1))
+    (True, 0)
     """
 
     _name = "cox-elastic-net"
@@ -142,7 +180,17 @@ class CoxElasticNet(_Linear):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
-        """As every :meth:`fit`; ``subject`` ``[n]`` is the person of every sample, whom no fold divides."""
+        """As every :meth:`fit`; ``subject`` ``[n]`` is the person of every sample, whom no fold divides.
+
+        Raises :class:`fairtte.MetricError` as there.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import CoxElasticNet, surv
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(40, 2)), surv(rng.exponential(size=40), np.ones(40, bool))
+        >>> CoxElasticNet(folds=3, lambdas=5).fit(X, y, subject=np.arange(40) // 2).n_features_in_
+        2
+        """
         return self._fit(X, y, subject)
 
 
@@ -157,6 +205,15 @@ class CoxTimeVarying(_Linear):
         Columns whose coefficients change. None: all.
     ties, ridge, n_jobs
         As in :class:`CoxPH`. ``coef_`` has the coefficients of the covariates, then those that change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import CoxTimeVarying, surv
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 2)), surv(rng.exponential(size=100), np.ones(100, bool))
+    >>> CoxTimeVarying(varying=["0"]).fit(X, y).coef_.shape
+    (3,)
     """
 
     _name = "cox-time-varying"

@@ -15,6 +15,8 @@ def surv(time: Any, event: Any) -> NDArray[Any]:
     """Times ``[n]`` and events ``[n]`` as one structured array with the fields ``event`` and ``time``, which
     scikit-learn can divide into folds; the same as scikit-survival's ``Surv.from_arrays``.
 
+    Raises :class:`fairtte.MetricError` if the lengths differ, or an event is neither 0 nor 1.
+
     >>> from fairtte.estimators import surv
     >>> surv([1.5, 2.0], [True, False])
     array([( True, 1.5), (False, 2. )],
@@ -38,6 +40,14 @@ class StepFunction:
         Times, increasing, and survival in [0, 1] from each of them on.
     domain : (float, float)
         0 and the last time; a value outside is an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import StepFunction
+    >>> function = StepFunction(np.array([1.0, 2.0]), np.array([0.9, 0.5]))
+    >>> function(1.5), function.domain
+    (0.9, (0.0, 2.0))
     """
 
     def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64], before: float = 1.0) -> None:

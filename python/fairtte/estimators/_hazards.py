@@ -14,7 +14,13 @@ from ._base import Estimator
 class _Coefficients(Estimator):
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """One coefficient per covariate, ``[p]``."""
+        """One coefficient per covariate, ``[p]``.
+
+        >>> import numpy as np
+        >>> from fairtte.estimators import AFT, surv
+        >>> AFT().fit(np.arange(6.0)[:, None] % 4, surv([5, 4, 3, 2, 6, 1], [1, 1, 0, 1, 1, 1])).coef_.shape
+        (1,)
+        """
         return np.array([found["value"] for found in self.to_dict()["coefficients"]])
 
 
@@ -35,6 +41,16 @@ class LogisticHazard(_Coefficients):
         How survival is read within an interval.
     n_jobs : int
         Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import LogisticHazard, surv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 1))
+    >>> y = surv(rng.exponential(np.exp(-X[:, 0])), np.ones(300, bool))
+    >>> bool(LogisticHazard(cut_points={"quantile": 5}).fit(X, y).coef_[0] > 0.8)
+    True
     """
 
     _name = "logistic-hazard"
@@ -68,6 +84,16 @@ class AFT(_Coefficients):
         Of the squared coefficients of standardised covariates, as lifelines' ``penalizer``.
     n_jobs : int
         Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import AFT, surv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 1))
+    >>> y = surv(rng.exponential(np.exp(-X[:, 0])), np.ones(500, bool))
+    >>> bool(abs(AFT().fit(X, y).coef_[0] + 1) < 0.1)   # times are exp(-x) as long
+    True
     """
 
     _name = "aft"

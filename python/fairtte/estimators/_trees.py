@@ -108,6 +108,16 @@ class GradientBoostedCox(Estimator):
         Seed.
     n_jobs : int
         Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairtte.estimators import GradientBoostedCox, surv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = surv(rng.exponential(np.exp(-2 * X[:, 0])), np.ones(200, bool))
+    >>> GradientBoostedCox(n_estimators=20).fit(X, y).score(X, y) > 0.8
+    True
     """
 
     _name = "boosting"

@@ -20,6 +20,8 @@ def _concordance(estimator: Any, features: Any, outcome: Any, rows: Any = None) 
 class concordance_scorer:
     """Harrell's C of ``estimator.predict(X)``, a risk, for ``y`` of scikit-survival's ``Surv``.
 
+    Raises :class:`fairtte.MetricError` when it is called, if no two samples can be compared.
+
     >>> from fairtte.sklearn import concordance_scorer
     >>> concordance_scorer()
     concordance_scorer()
@@ -35,6 +37,24 @@ class concordance_scorer:
 class gap_scorer:
     """Harrell's C less ``weight`` times its largest difference between the groups of ``X[column]``, a data frame: the
     choice between models weighs order against equality. A group without comparable pairs is an error.
+
+    Raises
+    ------
+    MetricError
+        When it is called, if ``X`` has no such column, and for a group without comparable pairs.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from fairtte.estimators import CoxPH, surv
+    >>> from fairtte.sklearn import gap_scorer
+    >>> X = pd.DataFrame({"x": np.arange(6.0), "sex": list("FMFMFM")})
+    >>> y = surv([6, 5, 4, 3, 2, 1], np.ones(6, bool))
+    >>> class Model:
+    ...     def predict(self, X):
+    ...         return X["x"]
+    >>> gap_scorer("sex")(Model(), X, y)   # C is 1 in both groups
+    1.0
     """
 
     def __init__(self, column: str, weight: float = 1.0) -> None:

@@ -20,6 +20,7 @@ use fairtte_metrics::evaluation::{
 pub(super) use self::of_predicted::run_of_predicted;
 pub(super) use self::of_run::{evaluate_run, run_of_arguments};
 use self::publish::Source;
+pub(crate) use self::publish::warnings as warnings_of_class;
 use self::read::Tables;
 pub(crate) use self::settings::SHARED as SETTINGS_OF_CLASSES;
 use self::settings::Settings;

@@ -196,7 +196,7 @@ mod tests {
                 let wide: f64 = rng.random_range(0.2..1.5);
                 (about - wide * rng.random_range(0.1..0.9), about + wide * 0.5)
             };
-            let [a, b] = [0.3, -0.2].map(|about| interval(about));
+            let [a, b] = [0.3, -0.2].map(&mut interval);
             let change = interval(0.5);
             let (lower, upper) = range([a, b, change], [0.3, -0.2]);
             let steps = 400;

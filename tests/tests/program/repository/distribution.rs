@@ -147,6 +147,8 @@ fn the_wheel_has_the_version_of_the_workspace_and_holds_a_program() {
     let is_dynamic = dynamic.is_some_and(|names| names.iter().any(|name| name.as_str() == Some("version")));
     let version = table("Cargo.toml")["workspace"]["package"]["version"].clone();
     assert!(is_dynamic || project["project"].get("version") == Some(&version), "neither dynamic nor {version}");
+    let package = table("python/Cargo.toml")["package"]["version"].clone();
+    assert_eq!(package, version, "python/Cargo.toml has the version of the workspace");
     let maturin = project["tool"]["maturin"].as_table().unwrap();
     assert_eq!(maturin["bindings"].as_str(), Some("bin"));
     assert_eq!(maturin["manifest-path"].as_str(), Some("fairtte-cli/Cargo.toml"));

@@ -118,12 +118,13 @@ pub(super) fn publish(
     target: &Target,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
+    let n_shared = settings.threshold.validation.as_ref().map_or(0, |validation| validation.n_shared);
     let warnings: Vec<Vec<Warning>> = found
         .models
         .models
         .iter()
         .zip(&found.groups)
-        .map(|((_, report), groups)| [source.warnings.to_vec(), warnings(report, groups, settings)].concat())
+        .map(|((_, report), groups)| [source.warnings.to_vec(), warnings(report, groups, n_shared)].concat())
         .collect();
     let validation = settings.threshold.validation.as_ref();
     let files = validation.map(|of| (of.file.display().to_string(), of.f1, of.n, of.n_positive));
@@ -290,8 +291,8 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
     Ok(format!("{}\n{table}{own}", shared.threshold))
 }
 
-/// What must be read before the numbers of one model.
-fn warnings(report: &ClassReport, groups: &ClassGroups, settings: &Settings) -> Vec<Warning> {
+/// What must be read before the numbers of one model; the threshold was chosen on `n_shared` of the evaluated samples.
+pub(crate) fn warnings(report: &ClassReport, groups: &ClassGroups, n_shared: usize) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |name: &str, text: String| found.push(Warning { name: name.to_owned(), text });
     let all = &groups.summary[0];
@@ -362,23 +363,23 @@ fn warnings(report: &ClassReport, groups: &ClassGroups, settings: &Settings) -> 
         let called = counts.true_positive + counts.false_positive;
         let who = if called <= 0.0 { "nobody" } else { "everybody" };
         if called <= 0.0 || called >= all.n as f64 {
-            let threshold = settings.threshold.value;
+            let threshold = report.class.threshold;
             warn(
                 ONE_DECISION,
                 format!("At the threshold {threshold} {who} is called positive: decisions say nothing about groups."),
             );
         }
     }
-    let few = few_of_a_class(groups, settings.evaluation.min_events);
+    let few = few_of_a_class(groups, report.settings.min_events);
     if !few.is_empty() {
-        let needed = settings.evaluation.min_events;
+        let needed = report.settings.min_events;
         warn(
             FEW_OF_A_CLASS,
             format!("Groups with fewer than {needed} samples of a class are in no comparison: {}.", few.join("; ")),
         );
     }
-    if let Some(validation) = settings.threshold.validation.as_ref().filter(|validation| validation.n_shared > 0) {
-        let n = counted(validation.n_shared, "sample");
+    if n_shared > 0 {
+        let n = counted(n_shared, "sample");
         warn(
             SHARED_SAMPLES,
             format!(
