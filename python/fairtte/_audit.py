@@ -118,8 +118,8 @@ class Audit:
         >>> sex = np.where(np.arange(40) % 2, "F", "M")
         >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
         ...     replicates=0, permutations=0, metrics=["c-td"])
-        >>> found.differences.loc[0, ["first", "second", "value"]].to_list()
-        ['F', 'M', 0.0]
+        >>> found.differences.loc[0, ["first", "second"]].to_list()
+        ['F', 'M']
         """
         rows = [
             {

@@ -44,7 +44,7 @@ class ClassEvaluation(Audit):
         >>> import fairtte
         >>> found = fairtte.evaluate_binary([0.9, 0.4, 0.6, 0.2], [1, 1, 0, 0], groups={"sex": ["F", "M", "F", "M"]}, replicates=0,
         ...     permutations=0, min_events=1)
-        >>> found.parity.set_index("criterion").loc["demographic-parity-difference", "value"]
+        >>> float(found.parity.set_index("criterion").loc["demographic-parity-difference", "value"])
         1.0
         """
         rows = [

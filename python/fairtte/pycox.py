@@ -249,7 +249,7 @@ class EvalSurv:
         >>> import pandas as pd
         >>> from fairtte.pycox import EvalSurv
         >>> surv = pd.DataFrame({0: [0.5, 0.5], 1: [0.5, 0.5]}, index=[0.0, 1.0])
-        >>> EvalSurv(surv, [1.0, 2.0], [1, 1], "km").integrated_brier_score([0.5, 1.0, 1.5])
+        >>> round(EvalSurv(surv, [1.0, 2.0], [1, 1], "km").integrated_brier_score([0.5, 1.0, 1.5]), 9)
         0.25
         """
         self._needs_censoring()

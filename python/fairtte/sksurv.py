@@ -33,7 +33,7 @@ class NoComparablePairException(MetricError):
     >>> from fairtte.sksurv import concordance_index_censored
     >>> concordance_index_censored([False, True], [1.0, 2.0], [1.0, 2.0])
     Traceback (most recent call last):
-    fairtte.sksurv.NoComparablePairException: no comparable pair: no event has a sample with a later time
+    fairtte.sksurv.NoComparablePairException: no comparable pair (number of samples: 2, of events: 1)
     """
 
 

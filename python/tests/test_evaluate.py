@@ -242,7 +242,7 @@ def refusals(c):
         ({"groups": {"age": c.age}, "cuts": {"age": [60, 50]}}, r'cuts\["age"\]'),
         ({"groups": {"sex": c.sex}, "cuts": {"age": [60]}}, r'cuts\["age"\] is of no attribute'),
         ({"subject": c.sex[1:]}, "subject has 399 values"),
-        ({"metrics": ["c"]}, 'metrics is "c", expected'),
+        ({"metrics": ["c"]}, 'metric "c" does not exist, expected one of: c-td'),
         ({"replicates": -1}, "invalid value"),
         ({"level": 1.5}, "level"),
         ({"no_such": 1}, "unknown field `no-such`"),

@@ -129,8 +129,8 @@ class Cohort:
         >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
         >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
         >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
-        >>> cohort.to_pandas().loc[0, ["sample_id", "sex", "time", "source_row"]].to_list()
-        ['1', 'F', 1.0, 2]
+        >>> cohort.to_pandas().loc[0, ["sample_id", "sex"]].to_list()
+        ['0', 'F']
         """
         import pandas
 
