@@ -141,5 +141,6 @@ pub fn class_page(
         threshold: &threshold,
         warnings: &warnings_of_class(report, groups, 0),
         notes: &about.notes,
+        csv: "evaluation.csv",
     })?)
 }

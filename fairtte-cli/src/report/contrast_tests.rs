@@ -182,7 +182,7 @@ fn colours_that_templates_write_out_can_be_seen_and_text_on_shades_can_be_read()
                     let parts: Vec<f64> =
                         parts.trim_end_matches(')').split(',').map(|part| part.trim().parse().unwrap()).collect();
                     let shade = over([0, 1, 2].map(|k| parts[k] / 255.0), parts[3], page);
-                    require(&format!("{scheme_name}, {template}: {value}"), contrast(scheme.named["ink"], mixed), TEXT);
+                    require(&format!("{scheme_name}, {template}: {value}"), contrast(scheme.named["ink"], shade), TEXT);
                 }
             }
         }
