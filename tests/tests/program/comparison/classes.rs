@@ -176,8 +176,8 @@ fn of_a_class_from_times_both_aucs_are_shown_and_the_one_that_chooses_is_named()
     assert!(n_differing > 0, "both AUCs are the same");
     let said = format!("{n_left_out} of {} samples of the test part are censored by the horizon 4", test.len());
     for name in ["choice.md", "choice.html"] {
-        let text = std::fs::read_to_string(Path::new(&output).join(name)).unwrap();
-        assert!(text.contains(&said) && text.contains("AUC - with weights"), "{name}: {text}");
-        assert!(text.contains("as it is in the validation part where it chooses"), "{name}");
+        let content = std::fs::read_to_string(Path::new(&output).join(name)).unwrap();
+        assert!(content.contains(&said) && content.contains("AUC - with weights"), "{name}: {content}");
+        assert!(content.contains("as it is in the validation part where it chooses"), "{name}");
     }
 }

@@ -425,11 +425,11 @@ fn features_are_those_of_the_exported_numbers() {
     let exported = Exported::of(&run.output(), &[]);
     let prefix = text(&exported.about["networks"][0]["encoder"]).to_owned();
     let inputs = inputs(&run.folder, &exported.about);
-    let expected: [(&str, &dyn Fn(&[f64]) -> Vec<f64>); 2] = [
-        ("backbone", &|x| exported.mlp(&prefix, x.to_vec())),
-        ("representation", &|x| exported.represent(&prefix, x.to_vec())),
-    ];
-    for (layer, expected) in expected {
+    for layer in ["backbone", "representation"] {
+        let expected = |x: &[f64]| match layer {
+            "backbone" => exported.mlp(&prefix, x.to_vec()),
+            _ => exported.represent(&prefix, x.to_vec()),
+        };
         succeed(["features", &run.output().display().to_string(), "--layer", layer]);
         let found = features(&run.output().join(format!("features-{layer}.parquet")));
         assert_eq!(found.len(), inputs.len(), "{layer}");

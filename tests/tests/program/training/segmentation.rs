@@ -222,7 +222,10 @@ fn a_run_of_masks_that_is_killed_ends_with_the_same_masks() {
         assert!(!killed.join("masks").exists());
     }
     let mut last = start();
-    while !files(&killed.join("masks")).iter().any(|file| file.ends_with(".png")) {
+    while !files(&killed.join("masks"))
+        .iter()
+        .any(|file| Path::new(file).extension().is_some_and(|extension| extension == "png"))
+    {
         assert!(last.try_wait().unwrap().is_none(), "it ended before a mask was seen");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
