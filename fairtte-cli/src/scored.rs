@@ -22,11 +22,6 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::report::p_relation;
 
-/// Groups are said to be censored differently if the p value of their log-rank test is below this ..
-const UNEQUAL_CENSORING_P: f64 = 0.01;
-/// .. and the hazard of being censored of one group is at least this many times that of another.
-const UNEQUAL_CENSORING_TIMES: f64 = 1.5;
-
 /// The rows that are scored, with everything their metrics need.
 pub(crate) struct Scored {
     /// The cause that is evaluated, if events have several: then the curves are 1 minus its cumulative incidence.
@@ -166,13 +161,9 @@ impl Scored {
     /// Adds a warning for every attribute whose groups are censored so differently that one censoring curve is right for none
     /// of them; see `docs/src/honesty.md`.
     pub(crate) fn with_censoring(report: &EvaluationReport, mut warnings: Vec<Warning>) -> Vec<Warning> {
-        for of in &report.censoring_by_group {
+        for of in report.censoring_by_group.iter().filter(|of| of.is_unequal()) {
             let Some((p, (most, least))) = of.p_value.zip(of.extremes()) else { continue };
-            let times = most.ratio().zip(least.ratio()).map(|(most, least)| most / least);
-            if p >= UNEQUAL_CENSORING_P || times.is_some_and(|times| times < UNEQUAL_CENSORING_TIMES) {
-                continue;
-            }
-            let faster = times.filter(|times| times.is_finite()).map_or_else(
+            let faster = of.times_as_fast().filter(|times| times.is_finite()).map_or_else(
                 || format!("censored, {} is not", least.level),
                 |times| format!("censored {times:.1} times as fast as {}", least.level),
             );

@@ -3,6 +3,7 @@
 mod baseline;
 mod classes;
 mod external;
+mod fit;
 pub(super) mod masks;
 mod models;
 mod outside;
@@ -14,7 +15,6 @@ mod published;
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_classical::{Estimator, FittedEstimator, Ratios};
 use fairtte_data::cohort::{Exclusions, FlowStep};
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort};
@@ -23,6 +23,7 @@ use fairtte_records::Monitor;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::classes::{SETTINGS_OF_CLASSES, warnings_of_class};
+use self::fit::facts_of_fit;
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::outside::{fact_of_cause, note_on_causes};
 pub(super) use self::predicted::PredictionRecord;
@@ -36,7 +37,7 @@ use crate::plural::counted;
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::bias::BiasSection;
-use crate::report::{EpochPoint, FlowRow, Page, number};
+use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::{ESTIMATOR_ADVICE, NETWORK_ADVICE, Scored, read_curves};
@@ -191,7 +192,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
     facts.extend(fact_of_cause(&report));
-    facts.extend(facts_of_ratios(open, run.evaluation.level)?);
+    facts.extend(facts_of_fit(open, run.evaluation.level)?);
     facts.extend(fact_of_time_grid(folder)?);
     facts.extend(facts_of_labels(&cohort));
     facts.extend(facts_of_shift(folder)?);
@@ -297,26 +298,6 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     model.into_iter().chain(others).collect()
-}
-
-/// The hazard ratios of a fitted estimator with their intervals, of the kinds that have them.
-fn facts_of_ratios(open: &OpenRun, level: f64) -> Result<Vec<(String, String)>, CliError> {
-    let has_ratios = |estimator: &Estimator| {
-        matches!(estimator, Estimator::Cox(_) | Estimator::FineGray(_) | Estimator::CauseSpecific(_))
-    };
-    let path = open.folder.only_estimator();
-    if !open.file.estimator.as_ref().is_some_and(has_ratios) || !path.exists() {
-        return Ok(Vec::new());
-    }
-    let fitted: FittedEstimator = read_json(&path)?;
-    let fact = |ratios: Ratios| {
-        let term = |(name, (ratio, lower, upper)): &(String, (f64, f64, f64))| {
-            format!("{name} {} ({} to {})", number(*ratio), number(*lower), number(*upper))
-        };
-        let terms = ratios.terms.iter().map(term).collect::<Vec<_>>().join(", ");
-        (ratios.what, format!("{terms}; of a number per standard deviation, intervals at level {level}"))
-    };
-    Ok(fitted.ratios(level).into_iter().map(fact).collect())
 }
 
 /// How the cut points were placed; `None` for a run that was only prepared.

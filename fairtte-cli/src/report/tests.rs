@@ -398,6 +398,19 @@ fn a_low_concordance_is_called_worse_than_guessing_only_if_ties_do_not_explain_i
 }
 
 #[test]
+fn a_concordance_of_many_censored_samples_says_that_late_pairs_are_missing() {
+    let mut report = report();
+    let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
+    // 61 of 120 have an event.
+    assert_eq!((report.n, report.n_events), (120, 61));
+    assert!(!says(&report).contains("late pairs are missing"));
+    report.n_events = 60;
+    assert!(says(&report).contains("50 % of the samples are censored, so that late pairs are missing"));
+    report.n_events = 12;
+    assert!(says(&report).contains("90 % of the samples are censored"));
+}
+
+#[test]
 fn a_gap_that_lacks_many_replicates_says_so() {
     let mut report = report();
     let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();

@@ -117,6 +117,11 @@ impl RunFolder {
         self.path.join("model/epoch-00001/estimator.json")
     }
 
+    /// What the samples of the fit say about an estimator.
+    pub(crate) fn fit_checks(&self) -> PathBuf {
+        self.path.join("fit.json")
+    }
+
     pub(crate) fn predictions(&self) -> PathBuf {
         self.path.join("predictions.parquet")
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fairtte_metrics::competing::{
     AalenJohansen, CompetingOutcomes, Controls, IncidenceCurves, IncidenceVariance, cause_auc, cause_brier_score,
-    cause_concordance, integrated_cause_brier_score,
+    cause_calibration_index, cause_calibration_slope, cause_concordance, integrated_cause_brier_score,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, Reading, Risk};
 use ndarray::Array2;
@@ -214,4 +214,119 @@ fn brier_score_auc_concordance_and_incidence_are_those_of_risk_regression_pec_pr
             }
         }
     }
+}
+
+/// A sample of the calibration by its definition: transformed prediction x, and spline term if there is one.
+type Basis = Vec<[f64; 2]>;
+
+/// G(t-): the Kaplan-Meier curve of the censoring just before `t`, by its product over all censored samples before it.
+fn censoring_before(time: &[f64], cause: &[u32], t: f64) -> f64 {
+    let censored = (0..time.len()).filter(|row| cause[*row] == 0 && time[*row] < t);
+    censored.map(|row| 1.0 - 1.0 / time.iter().filter(|other| **other >= time[row]).count() as f64).product()
+}
+
+/// Weight of row `j` in the risk set at `t`: 1 while it is observed, G(t-) / G(T-) after an event of another cause.
+fn weight(time: &[f64], cause: &[u32], j: usize, t: f64) -> f64 {
+    match cause[j] {
+        _ if time[j] >= t => 1.0,
+        2 => censoring_before(time, cause, t) / censoring_before(time, cause, time[j]),
+        _ => 0.0,
+    }
+}
+
+/// Sums over the risk set of w exp(eta) times 1, x, and x x', at the time of row `i`.
+fn sums(time: &[f64], cause: &[u32], basis: &Basis, b: [f64; 2], i: usize) -> (f64, [f64; 2], [[f64; 2]; 2]) {
+    let (mut zero, mut one, mut two) = (0.0, [0.0; 2], [[0.0; 2]; 2]);
+    for (j, row) in basis.iter().enumerate() {
+        let risk = weight(time, cause, j, time[i]) * (row[0] * b[0] + row[1] * b[1]).exp();
+        zero += risk;
+        for k in 0..2 {
+            one[k] += risk * row[k];
+            for l in 0..2 {
+                two[k][l] += risk * row[k] * row[l];
+            }
+        }
+    }
+    (zero, one, two)
+}
+
+/// The coefficients of Fine and Gray's model of cause 1 by Newton's method with double loops; of x alone if the second column is 0.
+fn coefficients(time: &[f64], cause: &[u32], basis: &Basis) -> [f64; 2] {
+    let alone = basis.iter().all(|row| row[1] == 0.0);
+    let mut b = [0.0; 2];
+    for _ in 0..30 {
+        let (mut score, mut information) = ([0.0; 2], [[0.0; 2]; 2]);
+        for i in (0..time.len()).filter(|row| cause[*row] == 1) {
+            let (zero, one, two) = sums(time, cause, basis, b, i);
+            for k in 0..2 {
+                score[k] += basis[i][k] - one[k] / zero;
+                for l in 0..2 {
+                    information[k][l] += two[k][l] / zero - one[k] * one[l] / zero / zero;
+                }
+            }
+        }
+        let [[a, c], [_, d]] = information;
+        let step = if alone {
+            [score[0] / a, 0.0]
+        } else {
+            let determinant = a * d - c * c;
+            [(d * score[0] - c * score[1]) / determinant, (a * score[1] - c * score[0]) / determinant]
+        };
+        b = [b[0] + step[0], b[1] + step[1]];
+    }
+    b
+}
+
+/// Quantile with linear interpolation between order statistics.
+fn interpolated(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = share * (sorted.len() - 1) as f64;
+    // The last order statistic at or below the place.
+    let below = (0..sorted.len()).rev().find(|rank| *rank as f64 <= place).unwrap();
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+}
+
+#[test]
+fn calibration_of_many_predictions_is_that_of_double_loops_over_its_definition() {
+    let n = 90;
+    let unit = |row: usize, step: f64| ((row as f64 + 0.5) * step).fract();
+    let time: Vec<f64> = (0..n).map(|row| 0.2 + 6.0 * unit(row, 0.618_033_988_749_895)).collect();
+    let fifth = |share: f64| (1..5).filter(|part| f64::from(*part) <= 5.0 * share).count();
+    let cause: Vec<u32> = (0..n).map(|row| [1, 2, 0, 1, 2][fifth(unit(row, 0.754_877_666_246_693))]).collect();
+    // Early events have high predictions, with noise.
+    let risk: Vec<f64> = (0..n)
+        .map(|row| 0.03 + 0.75 * (0.6 * (1.0 - time[row] / 6.3) + 0.4 * unit(row, 0.569_840_290_998_053)))
+        .collect();
+    let outcomes = CompetingOutcomes::new(time.clone(), cause.clone()).unwrap();
+    let curves = IncidenceCurves::new(vec![3.5], Array2::from_shape_fn((n, 1), |(row, _)| risk[row])).unwrap();
+
+    let x: Vec<f64> = risk.iter().map(|p| (-(1.0 - p).ln()).ln()).collect();
+    let alone: Basis = x.iter().map(|x| [*x, 0.0]).collect();
+    let slope = cause_calibration_slope(&outcomes, 1, &curves, 3.5, Reading::Step).unwrap();
+    let expected = coefficients(&time, &cause, &alone)[0];
+    assert!((slope - expected).abs() < 1e-6 * expected.abs(), "{slope} for {expected}");
+
+    let [first, second, third] = [0.1, 0.5, 0.9].map(|share| interpolated(&x, share));
+    let cube = |x: f64| x.max(0.0).powi(3);
+    // Harrell's restricted cubic spline: straight beyond the first and the last knot.
+    let term = |x: f64| {
+        cube(x - first) - cube(x - second) * (third - first) / (third - second)
+            + cube(x - third) * (second - first) / (third - second)
+    };
+    let basis: Basis = x.iter().map(|x| [*x, term(*x)]).collect();
+    let b = coefficients(&time, &cause, &basis);
+    let events = (0..n).filter(|row| cause[*row] == 1 && time[*row] <= 3.5);
+    let hazard: f64 = events.map(|row| 1.0 / sums(&time, &cause, &basis, b, row).0).sum();
+    let observed = basis.iter().map(|row| 1.0 - (-hazard * (row[0] * b[0] + row[1] * b[1]).exp()).exp());
+    let errors: Vec<f64> = observed.zip(&risk).map(|(o, p)| (o - p).abs()).collect();
+    let found = cause_calibration_index(&outcomes, 1, &curves, 3.5, Reading::Step).unwrap();
+    let ici = errors.iter().sum::<f64>() / n as f64;
+    let largest = errors.iter().copied().fold(0.0, f64::max);
+    assert!(ici > 0.02 && (found.ici - ici).abs() < 1e-6, "{} for {ici}", found.ici);
+    assert!(
+        (found.e50 - interpolated(&errors, 0.5)).abs() < 1e-6 && (found.e90 - interpolated(&errors, 0.9)).abs() < 1e-6
+    );
+    assert!((found.e_max - largest).abs() < 1e-6);
 }

@@ -246,43 +246,6 @@ impl Estimator {
     }
 }
 
-/// The ratios of a fitted estimator, for a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ratios {
-    /// What they are: `hazard ratios`.
-    pub what: String,
-    /// Per term its name, ratio, and lower and upper end of its interval.
-    pub terms: Vec<(String, (f64, f64, f64))>,
-}
-
-impl FittedEstimator {
-    /// Hazard ratios per unit of every column with Wald intervals of this level, of the models that have them: Cox models, one
-    /// table per cause, and Fine & Gray's. A term without a standard error is left out.
-    pub fn ratios(&self, level: f64) -> Vec<Ratios> {
-        let of_cox = |what: String, model: &CoxModel| Ratios {
-            what,
-            terms: model.coefficients.iter().filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?))).collect(),
-        };
-        let found = match self {
-            Self::Cox(model) => vec![of_cox("hazard ratios".to_owned(), model)],
-            Self::FineGray(model) => vec![Ratios {
-                what: format!("subdistribution hazard ratios of cause {}", model.cause),
-                terms: model
-                    .coefficients
-                    .iter()
-                    .filter_map(|c| Some((c.name.clone(), c.hazard_ratio(level)?)))
-                    .collect(),
-            }],
-            Self::CauseSpecific(fitted) => {
-                let models = fitted.causes.iter().filter_map(|cause| Some((cause, fitted.model(*cause)?)));
-                models.map(|(cause, model)| of_cox(format!("hazard ratios of cause {cause}"), model)).collect()
-            }
-            _ => Vec::new(),
-        };
-        found.into_iter().filter(|ratios| !ratios.terms.is_empty()).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -389,15 +352,16 @@ mod tests {
             let risk = fitted.risk(&covariates).unwrap();
             let last = combined.incidence_curves(&covariates, number, &[9.3]).unwrap().incidence();
             assert!(risk.iter().zip(last.column(0)).all(|(a, b)| (a - b).abs() < 1e-15 && *a > 0.0));
-            let whats: Vec<String> = fitted.ratios(0.95).into_iter().map(|ratios| ratios.what).collect();
+            let whats: Vec<String> = fitted.ratios(0.95, &names).into_iter().map(|ratios| ratios.what).collect();
             assert_eq!(whats, ["hazard ratios of cause 2", "hazard ratios of cause 7"]);
             let (curves, fitted) = fit("fine-gray");
             let model = FineGraySettings { cause: number, ..FineGraySettings::default() };
             let model = model.fit(&covariates, &plain).unwrap();
             assert_eq!(curves, *model.incidence_curves(&covariates, &grid).unwrap().without());
-            let ratios = fitted.ratios(0.95);
+            let ratios = fitted.ratios(0.95, &names);
             assert_eq!(ratios[0].what, format!("subdistribution hazard ratios of cause {cause}"));
-            let (name, (ratio, lower, upper)) = &ratios[0].terms[0];
+            let crate::Ratio { name, value: ratio, interval } = &ratios[0].terms[0];
+            let (lower, upper) = interval.unwrap();
             let [b, error] = [model.coefficients[0].value, model.coefficients[0].standard_error];
             let reach = 1.959_963_984_540_054 * error;
             assert!(name == "a" && (ratio - b.exp()).abs() < 1e-12);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fairtte_classical::{Estimator, SurvivalModel as _};
+use fairtte_classical::{Estimator, FitChecks, SurvivalModel as _};
 use fairtte_data::Part;
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
 use fairtte_survival::{CutPoints, PredictionGrid};
@@ -49,12 +49,21 @@ pub(super) fn fit_estimator(
     let fitted = match cohort.cause {
         Some(cause) => {
             let outcomes = cohort.competing_outcomes(train, cause)?;
-            estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects)
+            let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects);
+            fitted.map(|fitted| (fitted, FitChecks::new(&names, &subjects)))
         }
-        None => estimator.fit_named(&covariates, &cohort.outcomes(train)?, &names, &subjects),
+        None => {
+            let outcomes = cohort.outcomes(train)?;
+            let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects);
+            fitted.map(|fitted| {
+                let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
+                (fitted, checks)
+            })
+        }
     };
-    let fitted = fitted.map_err(of_estimator)?;
-    say(format!("fitted in {:.1} s", started.elapsed().as_secs_f64()));
+    let (fitted, checks) = fitted.map_err(of_estimator)?;
+    say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));
+    write_json(&folder.fit_checks(), &checks)?;
     let rows = predicted_rows(prepared);
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;

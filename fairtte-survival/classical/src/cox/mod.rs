@@ -31,4 +31,4 @@ pub use settings::{CoxErrors, CoxSettings};
 pub use time_varying::{CoxTimeVaryingModel, CoxTimeVaryingSettings, TimeFunction};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,6 +12,7 @@ use fairtte_metrics::seeds::stream;
 use ndarray::Array2;
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::RandomSurvivalForest;
 use super::out_of_bag::concordance;
@@ -19,7 +20,8 @@ use super::tree::{Tree, TreeNode};
 use crate::ClassicalError;
 
 /// Permutation importance of the columns of a forest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Importance {
     /// By column, in the order of the fit.
     pub columns: Vec<ColumnImportance>,
@@ -28,7 +30,8 @@ pub struct Importance {
 }
 
 /// Permutation importance of a column.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ColumnImportance {
     /// By how much Harrell's C of a tree falls, in [-1, 1]; about 0 for a column without effect.
     pub value: f64,

@@ -72,7 +72,25 @@ fn every_estimator_trains_reports_and_predicts_other_data_as_its_own() {
             assert_eq!(curve, other.survival.row(place), "{name}: {sample}");
         }
         let page = std::fs::read_to_string(output.join("report.html")).unwrap();
-        assert!(page.contains("<dt>estimator</dt>") || page.contains("estimator"), "{name}");
+        assert!(page.contains(&format!("<dt>estimator</dt><dd>{name}")), "{name}");
+        let facts: &[&str] = match name {
+            "cox" => &["hazard ratios</dt>", "proportional hazards</dt>"],
+            "cox-elastic-net" => &["hazard ratios of "],
+            "cox-time-varying" => &["hazard ratios at ", "change of coefficients</dt>"],
+            "logistic-hazard" => &["odds ratios of the hazard of an interval</dt>"],
+            "aft" => &["ratios of times</dt>"],
+            "forest" => &["out-of-bag error</dt>", "permutation importance</dt>"],
+            _ => &[],
+        };
+        let of_any =
+            ["hazard ratios", "odds ratios", "ratios of times", "proportional", "out-of-bag", "permutation imp"];
+        let n_facts = of_any.iter().filter(|fact| page.contains(&format!("<dt>{fact}"))).count();
+        assert_eq!(n_facts, facts.iter().filter(|fact| !fact.starts_with("change")).count(), "{name}");
+        for fact in facts {
+            assert!(page.contains(&format!("<dt>{fact}")), "{name}: {fact}");
+        }
+        let sex = if name == "forest" || name == "boosting" { "" } else { "sex=M " };
+        assert!(page.contains(sex), "{name}: ratios have the names of the columns");
         let card = succeed(["card", &words(&output), "--output", &words(&folder.path().join("card.md"))]);
         assert!(card.stdout.contains("card.md"));
         assert!(
@@ -108,6 +126,72 @@ fn the_coefficients_of_a_cox_run_are_those_that_the_table_was_made_with() {
     let kept = json(&stratified.join("model/epoch-00001/estimator.json"));
     let names: Vec<&Value> = kept["cox"]["coefficients"].as_array().unwrap().iter().map(|term| &term["name"]).collect();
     assert_eq!(names, ["x0", "x1", "x2", "x3"]);
+}
+
+/// The number of a fact of a page that comes after `before`.
+fn shown(page: &str, fact: &str, before: &str) -> f64 {
+    let (_, after) = page.split_once(&format!("<dt>{fact}</dt><dd>")).unwrap_or_else(|| panic!("no {fact}"));
+    let (_, number) = after.split_once(before).unwrap_or_else(|| panic!("no {before} in {fact}"));
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
+    number[..end].parse().unwrap()
+}
+
+#[test]
+fn the_page_shows_ratios_tests_and_importance_of_the_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), "[estimator.cox]");
+    let train = |name: &str, sets: &[&str]| {
+        let output = folder.path().join(name);
+        let mut arguments = vec!["train".to_owned(), "--config".to_owned(), words(&path)];
+        arguments.extend(["--output".to_owned(), words(&output)]);
+        arguments.extend(sets.iter().flat_map(|set| ["--set".to_owned(), (*set).to_owned()]));
+        succeed(arguments);
+        (std::fs::read_to_string(output.join("report.html")).unwrap(), json(&output.join("fit.json")), output)
+    };
+    // The hazard of the table is exp(1.3 x0 ..) at all times, and x0 has a standard deviation of 0.71.
+    let (page, checks, _) = train("cox", &[]);
+    let ratio = shown(&page, "hazard ratios", "x0 ");
+    assert!((ratio.ln() - 1.3 * 0.707).abs() < 0.4, "{ratio}");
+    let p = checks["proportionality"]["global"]["p-value"].as_f64().unwrap();
+    assert!((shown(&page, "proportional hazards", "p = ") - p).abs() < 0.000_6 && p > 0.001, "{p}");
+    let of_x0 = checks["proportionality"]["covariates"][0]["test"]["p-value"].as_f64().unwrap();
+    assert!((shown(&page, "proportional hazards", "x0 ") - of_x0).abs() < 0.000_6 && of_x0 > 0.001, "{of_x0}");
+    // Times are exponential, so that a Weibull model divides times by what multiplies the hazard.
+    let (page, checks, _) = train("aft", &["estimator=aft"]);
+    assert!((shown(&page, "ratios of times", "x0 ") * ratio - 1.0).abs() < 0.15, "{ratio}");
+    assert!(checks["proportionality"].is_null() && checks["columns"][0] == "x0");
+    // Without a penalty the odds ratio has an interval, with one it has none.
+    let odds = "odds ratios of the hazard of an interval";
+    let (page, ..) = train("odds", &["estimator=logistic-hazard"]);
+    let penalised = page.split_once(&format!("<dt>{odds}</dt>")).unwrap().1.split("</dd>").next().unwrap().to_owned();
+    assert!(penalised.contains("no intervals") && !penalised.contains(" to "), "{penalised}");
+    let (page, ..) = train("plain-odds", &["estimator.logistic-hazard.penalty=none"]);
+    assert!(shown(&page, odds, "x0 ") > 1.5 && page.contains("intervals at level 0.95"));
+    // Of the columns x0 alone orders the people well, and it is the most important one.
+    let (page, checks, output) = train("forest", &["estimator.forest.trees=100"]);
+    let error = checks["out-of-bag-error"].as_f64().unwrap();
+    assert!((shown(&page, "out-of-bag error", "") - error).abs() < 0.000_6 && (0.2..0.4).contains(&error), "{error}");
+    let place = checks["columns"].as_array().unwrap().iter().position(|name| name == "x0").unwrap();
+    let value = checks["importance"]["columns"][place]["value"].as_f64().unwrap();
+    assert!((shown(&page, "permutation importance", "x0 ") - value).abs() < 0.000_6 && value > 0.05, "{value}");
+    assert!(page.contains("<dt>permutation importance</dt><dd>x0 "));
+    // Every person is one sample here; with several samples of a subject the intervals of plain errors are said to be too narrow.
+    assert!(!page.contains("too narrow") && checks["n"] == checks["n-subjects"]);
+    let table = folder.path().join("patients.csv");
+    let people = std::fs::read_to_string(&table).unwrap();
+    let twice =
+        |(n, line): (usize, &str)| if n == 0 { format!("eye,{line}\n") } else { format!("l{n},{line}\nr{n},{line}\n") };
+    std::fs::write(&table, people.lines().enumerate().map(twice).collect::<String>()).unwrap();
+    let said = "too narrow, because several samples of a subject count as independent";
+    let (page, checks, _) = train("eyes", &["data.tabular.sample=eye"]);
+    assert!(page.contains(said) && checks["n"].as_u64().unwrap() == 2 * checks["n-subjects"].as_u64().unwrap());
+    assert!(!train("robust", &["data.tabular.sample=eye", "estimator.cox.errors=robust"]).0.contains(said));
+    std::fs::write(&table, people).unwrap();
+    // A run of a version without checks is evaluated all the same.
+    std::fs::remove_file(output.join("fit.json")).unwrap();
+    succeed(["evaluate", &words(&output), "--output", &words(&folder.path().join("older"))]);
+    let older = std::fs::read_to_string(folder.path().join("older/report.html")).unwrap();
+    assert!(!older.contains("permutation importance") && older.contains("<dt>estimator</dt>"));
 }
 
 #[test]

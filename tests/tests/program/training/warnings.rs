@@ -123,3 +123,35 @@ fn equal_curves_of_any_model_are_warned_of() {
     assert!(!stderr.contains("warning:") && !page.contains("class=\"warnings\""), "{stderr}");
     assert_eq!(found, [] as [String; 0]);
 }
+
+#[test]
+fn groups_that_are_censored_differently_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let evaluate = |name: &str, censored: [u32; 2]| {
+        // 200 people in turns of two groups, of which so many in ten are censored; the curves are right.
+        let mut table = "sample,subject,0,2,4,6,8,10,time,event,sex\n".to_owned();
+        for k in 0..200_u32 {
+            let time = 1.0 + f64::from(k * 37 % 101) / 10.0;
+            let is_censored = (k / 2 * 7) % 10 < censored[(k % 2) as usize];
+            let curve: Vec<String> = (0..6).map(|at| (-2.0 * f64::from(at) / time).exp().to_string()).collect();
+            let sex = if k % 2 == 0 { "F" } else { "M" };
+            table += &format!("a{k},p{k},{},{time},{},{sex}\n", curve.join(","), u8::from(!is_censored));
+        }
+        let predictions = folder.path().join(format!("{name}.csv"));
+        std::fs::write(&predictions, table).unwrap();
+        let (file, output) = (predictions.display().to_string(), folder.path().join(name));
+        let target = output.display().to_string();
+        let words = ["evaluate", "--predictions", &file, "--attributes", "sex", "--output", &target];
+        let stderr = succeed(words.into_iter().chain(["--set", "replicates=0", "--permutations", "0"])).stderr;
+        (stderr, names(&output.join("evaluation.json")))
+    };
+    let (stderr, found) = evaluate("unequal", [6, 2]);
+    assert_eq!(found, ["unequal-censoring"], "{stderr}");
+    let said = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("The groups of sex are censored differently: F is censored 3."), "{said}");
+    assert!(
+        said.contains("times as fast as M (log-rank test p < 0.001). One censoring curve weighs all groups"),
+        "{said}"
+    );
+    assert_eq!(evaluate("equal", [4, 4]).1, [] as [String; 0]);
+}
