@@ -46,20 +46,17 @@ pub(super) fn fit_estimator(
     let (covariates, subjects) =
         (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
     let cohort = prepared.training_cohort();
-    let fitted = match cohort.cause {
-        Some(cause) => {
-            let outcomes = cohort.competing_outcomes(train, cause)?;
-            let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects);
-            fitted.map(|fitted| (fitted, FitChecks::new(&names, &subjects)))
-        }
-        None => {
-            let outcomes = cohort.outcomes(train)?;
-            let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects);
-            fitted.map(|fitted| {
-                let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
-                (fitted, checks)
-            })
-        }
+    let fitted = if let Some(cause) = cohort.cause {
+        let outcomes = cohort.competing_outcomes(train, cause)?;
+        let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects);
+        fitted.map(|fitted| (fitted, FitChecks::new(&names, &subjects)))
+    } else {
+        let outcomes = cohort.outcomes(train)?;
+        let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects);
+        fitted.map(|fitted| {
+            let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
+            (fitted, checks)
+        })
     };
     let (fitted, checks) = fitted.map_err(of_estimator)?;
     say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));

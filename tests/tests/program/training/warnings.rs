@@ -135,7 +135,8 @@ fn groups_that_are_censored_differently_are_warned_of() {
             let is_censored = (k / 2 * 7) % 10 < censored[(k % 2) as usize];
             let curve: Vec<String> = (0..6).map(|at| (-2.0 * f64::from(at) / time).exp().to_string()).collect();
             let sex = if k % 2 == 0 { "F" } else { "M" };
-            table += &format!("a{k},p{k},{},{time},{},{sex}\n", curve.join(","), u8::from(!is_censored));
+            let line = format!("a{k},p{k},{},{time},{},{sex}\n", curve.join(","), u8::from(!is_censored));
+            table.push_str(&line);
         }
         let predictions = folder.path().join(format!("{name}.csv"));
         std::fs::write(&predictions, table).unwrap();
