@@ -405,9 +405,9 @@ fn a_concordance_of_many_censored_samples_says_that_late_pairs_are_missing() {
     assert_eq!((report.n, report.n_events), (120, 61));
     assert!(!says(&report).contains("late pairs are missing"));
     report.n_events = 60;
-    assert!(says(&report).contains("50 % of the samples are censored, so that late pairs are missing"));
+    assert!(says(&report).contains("50\u{a0}% of the samples are censored, so that late pairs are missing"));
     report.n_events = 12;
-    assert!(says(&report).contains("90 % of the samples are censored"));
+    assert!(says(&report).contains("90\u{a0}% of the samples are censored"));
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn external_evaluations_stand_beside_the_test_part_in_the_same_metrics() {
         "{external}"
     );
     assert!(external.contains("| &emsp;gap by sex<sup>"), "{external}");
-    assert!(external.contains("gaps by chance: C<sup>td</sup> p = 0.555, IBS p = 0.555\n"), "{external}");
+    assert!(results.contains("gaps by chance: C<sup>td</sup> p = 0.555, IBS p = 0.555\n"), "{results}");
     let caveats = section(&card, "## Caveats and recommendations");
     has(caveats, "- Warning of B\\|2: all\\_equal");
     // Only of the second do the files say whose curves it has.
