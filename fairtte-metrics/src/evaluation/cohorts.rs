@@ -261,11 +261,12 @@ impl Side {
             };
             let behind_gap: Vec<usize> = (0..shared.levels.len()).filter(is_behind).collect();
             let sampled_gap = evaluated.comparison_of(metric.place, attribute, Comparison::Gap, &compared);
-            let slices = behind_gap.iter().filter_map(|level| {
+            let slice = |level: &usize| {
                 let place_in_cohort = shared.levels[*level].places[place]?;
                 evaluated.attributes[attribute].groups[place_in_cohort].value.as_ref().ok()
-            });
-            let rows: Vec<usize> = slices.flat_map(|slice| slice.rows.iter().copied()).collect();
+            };
+            let slices: Vec<_> = behind_gap.iter().filter_map(slice).collect();
+            let rows: Vec<usize> = slices.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
             let found = SideAttribute { gap: summary.estimate(&sampled_gap, &rows), groups, sampled_gap, behind_gap };
             let ends = found.gap_interval(input.settings).filter(|_| found.gap.value.is_some());
             let gap = match ends {
@@ -274,7 +275,7 @@ impl Side {
                 }
                 None => found.gap.clone(),
             };
-            SideAttribute { gap, ..found }
+            SideAttribute { gap: summary.cautioned(metric.place, gap, &slices), ..found }
         };
         Self {
             report: metric.report(input, 0),

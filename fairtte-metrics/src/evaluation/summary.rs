@@ -90,14 +90,20 @@ impl Summary<'_> {
         }
     }
 
+    /// `estimate`, which compares the groups of `slices`, with the caution beside its interval.
+    pub(super) fn cautioned(&self, metric: usize, estimate: Estimate, slices: &[&Slice]) -> Estimate {
+        let counted = self.evaluated.counted;
+        let events = |slice: &&Slice| slice.rows.iter().filter(|row| self.input.outcomes.event()[**row]).count();
+        let fewest = slices.iter().map(|slice| counted.of(slice.rows.len(), events(slice))).min().unwrap_or(0);
+        let is_distance = self.evaluated.kinds[metric].is_distance;
+        let caution = estimate.lower.and_then(|_| caution_of_groups(counted, fewest, is_distance));
+        Estimate { caution, ..estimate }
+    }
+
     /// The comparisons of the groups with at least `min_events` events.
     fn comparisons(&self, metric: usize, attribute: usize, min_events: usize) -> GroupComparisons {
         let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute, min_events).collect();
         let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
-        let counted = self.evaluated.counted;
-        let events = |slice: &&Slice| slice.rows.iter().filter(|row| self.input.outcomes.event()[**row]).count();
-        let fewest = compared.iter().map(|slice| counted.of(slice.rows.len(), events(slice))).min().unwrap_or(0);
-        let is_distance = self.evaluated.kinds[metric].is_distance;
         let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
         let settings = self.input.settings;
         let compare = |comparison| {
@@ -110,8 +116,7 @@ impl Summary<'_> {
                 }
                 None => estimate,
             };
-            let caution = estimate.lower.and_then(|_| caution_of_groups(counted, fewest, is_distance));
-            Estimate { caution, ..estimate }
+            self.cautioned(metric, estimate, &compared)
         };
         GroupComparisons {
             gap: compare(Comparison::Gap),
