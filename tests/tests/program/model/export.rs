@@ -467,7 +467,9 @@ fn features_of_a_file_of_weights_are_those_of_the_run_that_exported_it() {
     assert_eq!((expected.len(), &expected), (120, &found));
     let test = call("test.parquet", &["--part", "test"]);
     assert_eq!(test.len(), 24);
-    assert!(test.iter().all(|(sample, values)| expected[sample] == *values));
+    // In batches of other samples the sums of a convolution may be rounded otherwise.
+    let is_close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-5 * (1.0 + a.abs());
+    assert!(test.iter().all(|(sample, values)| expected[sample].iter().zip(values).all(is_close)));
     let whole = call("whole.parquet", &["--set", "augmentation={}"]);
     assert!(whole != expected, "without the crop the images are others");
     // The file of another crop is written anew.

@@ -209,6 +209,11 @@ fn runs_that_predict_or_read_something_else_are_no_ensemble_and_a_missing_column
     let years = trained(patients(&at("years"), 80, |_, _| ()));
     let days = trained(patients(&at("days"), 80, |_, _| ()).set("data.tabular.time-unit=days"));
     let class = patients(&at("class"), 80, |_, _| ()).set("task.kind=binary").set("task.binary.horizon=3");
+    // A class has no time grid.
+    let file = at("class").join("run.toml");
+    let content = std::fs::read_to_string(&file).unwrap();
+    let (before, after) = content.split_once("[time]\nintervals = 10\ngrid = \"equidistant\"\n").unwrap();
+    std::fs::write(&file, format!("{before}{after}")).unwrap();
     let class = trained(class.set("head=binary").set("training.monitor=bce"));
     let films = trained(SmallRun::new(&at("films")));
     let output = text(&at("out"));
