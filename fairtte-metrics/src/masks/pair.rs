@@ -90,9 +90,10 @@ impl PairScore {
 /// let cup = MaskClass { name: "cup".to_owned(), values: vec![2] };
 /// let found = score_pair(&LabelPair::new(grid, labels)?, &cup, &MaskSettings::default());
 /// assert_eq!((found.dice(), found.iou()), (0.8, 2.0 / 3.0));
-/// // The last pixel of the prediction is 0.5 from the truth, the others are on it.
+/// // Both pixels of the truth are its surface, and the first and the last of the prediction: two are on the other surface, two 0.5
+/// // from it.
 /// let surface = found.surface.expect("both masks have pixels");
-/// assert!((surface.asd - 0.1).abs() < 1e-15);
+/// assert_eq!(surface.asd, 0.25);
 /// # Ok::<(), fairtte_metrics::MetricError>(())
 /// ```
 pub fn score_pair(pair: &LabelPair<'_>, class: &MaskClass, settings: &MaskSettings) -> PairScore {

@@ -130,7 +130,9 @@ fn validation_predictions(run: &Path, is_class: bool) -> BTreeMap<(String, Strin
 
 #[test]
 fn noise_in_the_test_part_changes_nothing_before_the_choice() {
-    let (heads, strategies) = (names("heads"), names("strategies"));
+    // Masks have another task; `compare` refuses them.
+    let heads: Vec<String> = names("heads").into_iter().filter(|head| head != "segmentation").collect();
+    let strategies = names("strategies");
     let mut n_compared = 0;
     for head in &heads {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

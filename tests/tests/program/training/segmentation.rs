@@ -167,7 +167,7 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
         (vec!["evaluate", "RUN", "--set", "reading=step"], "it has no effect on masks"),
         (vec!["card", "RUN"], "predicts masks"),
         (vec!["bias", "RUN"], "predicts masks"),
-        (vec!["explain", "RUN"], "predicts masks"),
+        (vec!["explain", "RUN", "--horizon", "2", "--samples", "000000"], "predicts masks"),
         (vec!["features", "RUN"], "predicts masks"),
         (vec!["weights", "export", "RUN", "--output", "weights.safetensors"], "predicts masks"),
         (vec!["predict", "RUN", "--data", "FILE", "--output", "OTHER"], "predicts masks"),
@@ -265,7 +265,7 @@ fn a_run_of_masks_is_the_same_again_and_other_masks_are_refused() {
 fn strategies_that_read_losses_or_the_bottleneck_work_on_masks_and_the_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let small = SMALL.replace("epochs = 2", "epochs = 1");
-    let config = eyes(folder.path(), &["n-subjects=40", "size=32"], &small);
+    let config = eyes(folder.path(), &["n-subjects=60", "size=32"], &small);
     let train = |strategy: &str, sets: &[&str]| {
         let output = words(&folder.path().join(strategy));
         let strategy = format!("strategy={strategy}");
