@@ -142,7 +142,7 @@ def test_a_class_from_times_leaves_out_who_is_censored_by_then():
     same = evaluate(c, probability=c.probability[own], label=label[own], groups={"sex": c.sex[own]}, replicates=40)
     assert list(found.by_group["value"]) == list(same.by_group["value"]) and list(found.overall["upper"]) == list(same.overall["upper"])
     rows = found.at_horizon
-    assert list(rows["level"])[1:] == ["F", "M"] and rows.loc[0, "attribute"] is None
+    assert list(rows["level"])[1:] == ["F", "M"] and rows["attribute"].isna()[0]
     assert rows.loc[0, ["n", "positive", "negative", "left_out"]].to_list() == [
         300, int(label[own].sum()), int((~label[own]).sum()), int(early.sum()),
     ]  # fmt: skip

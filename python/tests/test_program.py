@@ -87,7 +87,8 @@ def test_an_estimator_of_the_program_is_that_of_the_package(real):
     at = np.clip(test.times, 0, run.cohort.time[train].max())
     own = model.predict_survival_function(features[test.rows], return_array=True, times=np.unique(at))
     theirs = test.survival[:, np.unique(np.searchsorted(test.times, np.unique(at)))]
-    assert own == pytest.approx(theirs, abs=1e-9)
+    # The program standardises the columns of a table in 32 bits, as networks read them.
+    assert own == pytest.approx(theirs, abs=1e-7)
 
 
 def test_the_code_and_the_sentence_of_the_program_are_an_exception(real):
