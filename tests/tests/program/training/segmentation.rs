@@ -159,6 +159,9 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
             "{class}: it is the test part"
         );
     }
+    let comparison = words(&folder.path().join("comparison.toml"));
+    let table = "[compare]\nattributes = [\"sex\"]\nseeds = [1]\n[compare.strategy.erm]\n";
+    std::fs::write(&comparison, std::fs::read_to_string(&config).unwrap() + table).unwrap();
     let study = words(&folder.path().join("study.toml"));
     std::fs::write(&study, format!("trials = 1\n[[data]]\nrun-file = '{config}'\n[strategies]\nnames = [\"febs\"]\n"))
         .unwrap();
@@ -173,13 +176,14 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
         (vec!["predict", "RUN", "--data", "FILE", "--output", "OTHER"], "predicts masks"),
         (vec!["predict", "RUN", "RUN", "--out-of-fold", "--output", "OTHER"], "predicts masks"),
         (vec!["select", "RUN"], "predicts masks"),
-        (vec!["compare", "--config", "FILE"], "predicts masks"),
+        (vec!["compare", "--config", "COMPARISON"], "predicts masks"),
         (vec!["study", "plan", "STUDY"], "predicts masks"),
     ] {
         let of = |word: &str| match word {
             "RUN" => words(&run),
             "FILE" => config.clone(),
             "STUDY" => study.clone(),
+            "COMPARISON" => comparison.clone(),
             "OTHER" => words(&folder.path().join("other")),
             word => word.to_owned(),
         };
