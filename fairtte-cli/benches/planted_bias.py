@@ -144,7 +144,7 @@ def main():
     per_round = -(-args.without // max(args.seeds, 1))
     for seed in range(1, args.seeds + 1) if not args.summary else []:
         cells = [(knob, seed, args.knob) for knob in args.knobs]
-        cells += [(NONE, other, 0.0) for other, _ in zip(without, range(per_round))]
+        cells += [(NONE, other, 0.0) for _, other in zip(range(per_round), without)]
         for knob, of_cell, value in cells:
             cell = {"knob": knob, "value": value, "people": args.people, "traces": args.traces, "seed": of_cell}
             measure(args.fairtte.absolute(), args.work.absolute(), cell)
