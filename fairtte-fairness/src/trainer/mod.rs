@@ -41,7 +41,7 @@ use crate::predict::{Outputs, targets_of};
 use crate::strategies::{
     Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings,
 };
-use crate::{FairnessError, check};
+use crate::{FairnessError, check, check_at_least};
 
 pub(crate) use self::loss_scale::LossScale;
 pub use self::observer::{Observer, Silent, StepsFile};
@@ -105,10 +105,10 @@ impl TrainingConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         let Self { epochs, batch_size, accumulate, patience, checkpoint_minutes: minutes, .. } = *self;
-        check("epochs", epochs, epochs >= 1, "at least 1")?;
+        check_at_least("epochs", epochs, 1)?;
         check("batch-size", batch_size, batch_size >= 2, "at least 2 (batch norm needs two)")?;
-        check("accumulate", accumulate, accumulate >= 1, "at least 1")?;
-        check("patience", patience, patience >= 1, "at least 1")?;
+        check_at_least("accumulate", accumulate, 1)?;
+        check_at_least("patience", patience, 1)?;
         let in_range = (0.0..=1e6).contains(&minutes);
         check("checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
         let n_ahead = self.prefetch.unwrap_or(0);

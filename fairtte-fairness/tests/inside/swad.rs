@@ -8,7 +8,7 @@ use super::super::table::{World, is_statistic, numbers};
 use super::super::{Clock, StepContext};
 use super::valley::Averaged as _;
 use super::*;
-use crate::{CurveRule, EpochReport, Observer, Silent};
+use crate::{CurveRule, EpochReport, Observer, Silent, TrainingConfig};
 
 /// SWAD that keeps every iteration, as reference.
 struct Recording {
