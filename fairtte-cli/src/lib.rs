@@ -23,7 +23,7 @@ mod merged;
 mod method_tests;
 mod plural;
 mod pooled;
-mod prepare;
+mod prepared;
 mod progress;
 mod report;
 mod run_file;

@@ -23,7 +23,7 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart, Features};
 use crate::plural::counted;
-use crate::prepare::{Care, Inputs, decode, label};
+use crate::prepared::{Care, Inputs, decode, label};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, read_json, write_json};

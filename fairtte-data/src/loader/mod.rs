@@ -30,10 +30,10 @@ use rayon::slice::ParallelSliceMut as _;
 use self::conversion::{Changes, Conversion, Scratch};
 use self::intensity::store_position;
 use self::order::{earlier_draws, epoch_runs, runs_ranges};
-use crate::DataError;
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
 use crate::image::{ImageStore, StoredPixels};
+use crate::{DataError, SettingsOf};
 
 /// The order in which an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -311,11 +311,7 @@ impl<'a> Loader<'a> {
         epoch: u64,
     ) -> Result<Batches<'_>, DataError> {
         if batch_size == 0 {
-            return Err(DataError::InvalidSetting {
-                key: "batch-size",
-                value: "0".to_owned(),
-                expected: "a whole number >= 1",
-            });
+            return Err(DataError::setting(SettingsOf::Batches, "batch-size", batch_size, "a whole number >= 1"));
         }
         let runs = epoch_runs(rows, sampling, seed, epoch)?;
         let ranges = runs_ranges(&runs, batch_size);

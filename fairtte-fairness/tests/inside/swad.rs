@@ -1,6 +1,7 @@
 //! Tests of `src/strategies/swad`; they need a back end, which `src` does not name.
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use burn::module::Module as _;
 use fairtte_survival::{HeadConfig, PredictionGrid};
 use ndarray::Array2;
 

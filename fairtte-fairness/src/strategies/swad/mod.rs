@@ -35,7 +35,6 @@ mod weights;
 
 use std::path::Path;
 
-use burn::module::Module as _;
 use burn::tensor::Tensor;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Noise, Pixels};
