@@ -116,7 +116,7 @@ fn problem(message: &str) -> Option<String> {
     Some(format!("{cause}{advice}"))
 }
 
-/// Computes one number on a device, so that one that does not work is told before the data are read.
+/// Computes one number on a device, so that one that does not work is reported before the data are read.
 ///
 /// # Errors
 /// [`CliError::Device`] with the first line of what the back end says.

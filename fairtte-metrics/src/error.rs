@@ -383,7 +383,7 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
-    /// Nobody is called positive, or nobody negative, so that the share of those called right does not exist.
+    /// No sample is called positive, or none negative, so the share of those called right is undefined.
     #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]
     NoDecision {
         /// `positive` or `negative`.

@@ -480,7 +480,7 @@ Examples:
     fairtte evaluate --predictions curves.parquet --attributes sex,age:60 --train outcomes.csv --output report.html
   a table with columns of other names
     fairtte evaluate --predictions curves.csv --time os_days --event status --event-value dead --output report.html
-  the cumulative incidence of one of several causes, where the column event holds 0, 1, 2, ..
+  the cumulative incidence of one of several causes, where the column event contains 0, 1, 2, ..
     fairtte evaluate --predictions incidence.csv --cause 1 --attributes sex --output report.html
   two models on the same samples, with the differences from the first
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html

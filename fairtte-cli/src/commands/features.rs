@@ -1,5 +1,5 @@
 //! `fairtte features`: the numbers inside a network that stand for each sample, for the sources of bias and for analyses
-//! of one's own.
+//! of the user's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -272,7 +272,7 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
             if record != Record::Nothing {
                 std::fs::create_dir_all(plan.folder().rungs())
                     .map_err(|error| CliError::RunFolder { path: path.clone(), problem: error.to_string() })?;
-                // Whoever decides writes the same.
+                // Every process that decides writes the same.
                 write_json(&path, &decision)?;
             }
             decision

@@ -6,8 +6,8 @@ use crate::{DataError, SettingsOf};
 
 /// Which numbers in the column of events are what, the table `[outcome]` of a run file; 0 is censored.
 ///
-/// An event of a competing kind ends the observation: whoever had it will not have the event of `cause` any more, whereas
-/// somebody who is censored still may. A number that is nowhere in this table is an error.
+/// An event of a competing kind ends the observation: a subject who had it will not have the event of `cause` any more, whereas
+/// a censored one still may. A number that is nowhere in this table is an error.
 ///
 /// ```
 /// use fairtte_data::cohort::{CauseOfEnd, OutcomeConfig};

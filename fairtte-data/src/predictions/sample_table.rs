@@ -135,7 +135,7 @@ pub(super) fn refuse_roles(attributes: &[&str], roles: &[Option<&str>]) -> Resul
     Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem })
 }
 
-/// A table of somebody else's samples, with the attributes that were asked for.
+/// A table of samples from outside, with the requested attributes.
 pub trait OutsideTable {
     /// The samples, with the raw values of the attributes.
     fn cohort(&self) -> &Cohort;

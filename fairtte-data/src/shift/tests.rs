@@ -284,7 +284,7 @@ fn permuted_samples_have_the_inputs_of_another_one_of_the_group_and_left_out_one
     assert!(rows.left_out.iter().all(|row| is_target(*row)));
     let inputs = rows.inputs(900);
     let exchanged: Vec<usize> = (0..900).filter(|row| inputs[*row] != *row).collect();
-    assert_eq!(exchanged.len(), 75, "nobody who exchanges keeps the own inputs");
+    assert_eq!(exchanged.len(), 75, "no sample that exchanges keeps its own inputs");
     let mut givers: Vec<usize> = exchanged.iter().map(|row| inputs[*row]).collect();
     givers.sort_unstable();
     assert_eq!(givers, exchanged, "everybody gives to one");

@@ -89,7 +89,7 @@ pub struct Strata {
     /// Cut point of the horizon.
     horizon: usize,
     n_cut_points: usize,
-    /// Whether nobody leaves before the end of the only interval, so that the strata are classes.
+    /// Whether no sample is censored before the end of the only interval, so that the strata are classes.
     of_class: bool,
 }
 

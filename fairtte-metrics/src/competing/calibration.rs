@@ -196,7 +196,7 @@ impl PreparedCauseObserved {
             free *= 1.0 - of_all as f64 / at_risk as f64;
             at_risk -= n_left;
         }
-        // Nobody is followed beyond the horizon.
+        // No sample is followed beyond the horizon.
         if self.horizon > last && free > 0.0 {
             return Err(MetricError::BeyondFollowUp { time: self.horizon, last });
         }

@@ -295,7 +295,7 @@ pub(super) fn refuse_causes_without_option(cohort: &Cohort, arguments: &Evaluate
 pub(super) fn note_on_causes(report: &EvaluationReport) -> Option<String> {
     let cause = report.cause?.cause;
     Some(format!(
-        "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: whoever \
+        "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: a subject who \
          had one is known not to have cause {cause} any more."
     ))
 }

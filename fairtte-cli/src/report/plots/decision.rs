@@ -1,4 +1,4 @@
-//! Decision curves: the net benefit over thresholds of the model, of treating everybody and of treating nobody.
+//! Decision curves: the net benefit over thresholds of the model, of treating all and of treating none.
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{DecisionCurve, DecisionsReport};
@@ -68,7 +68,7 @@ fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Resul
         canvas.dashed(&[(axes.left + 72.0, 28.0), (axes.left + 90.0, 28.0)], GROUP_COLOURS[1], 1.6, (5.0, 3.0))?;
         key(94.0, "treat all")?;
         canvas.dashed(&[(axes.left + 154.0, 28.0), (axes.left + 172.0, 28.0)], AXIS, 1.4, (2.0, 3.0))?;
-        key(176.0, "treat nobody")?;
+        key(176.0, "treat none")?;
         axes.draw_y(canvas, &ticks(&axes.y, 5), "")?;
         axes.draw_x(canvas, &ticks(&axes.x, 6), "threshold of the predicted risk")?;
         canvas.dashed(&[axes.at(axes.x.start, 0.0), axes.at(axes.x.end, 0.0)], AXIS, 1.4, (2.0, 3.0))?;

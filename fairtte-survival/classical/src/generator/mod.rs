@@ -30,7 +30,7 @@ use crate::ClassicalError;
 pub enum Arm {
     /// With the treatment that a person has.
     Observed,
-    /// As if nobody were treated.
+    /// As if no person were treated.
     Untreated,
     /// As if everybody were treated.
     Treated,

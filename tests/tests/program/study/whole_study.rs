@@ -199,7 +199,7 @@ fn intervals_are_of_the_chosen_models(study: &Path) {
         n += 1;
     }
     assert!(n > 0);
-    // 2 settings x 3 metrics; the pages of the folder are the same whoever asks, and the figures have intervals now.
+    // 2 settings x 3 metrics; the pages of the folder are the same for every command, and the figures have intervals now.
     let figures = files(&study.join("figures"));
     for name in ["groups-c-td.svg", "es-ibs.svg", "shift-censoring-utility.svg", "shift-run-sex.svg"] {
         assert!(figures.iter().any(|figure| figure == name), "{name} is not in {figures:?}");
