@@ -27,7 +27,7 @@ const NO_MEMORY: [&str; 11] = [
     "defaultcpuallocator: ",
 ];
 
-/// What they write where the device is gone, or its context is of no use after an error.
+/// What they write where the device is gone, or its context is unusable after an error.
 const LOST: [&str; 6] =
     ["device is lost", "device lost", "device was lost", "device is poisoned", "cuda error: ", "cudnn error: "];
 

@@ -59,7 +59,7 @@ impl Split {
     }
 
     /// The same parts without these rows in `part`: their subjects keep the part, which is what is recorded and what the validation
-    /// and test part are told apart by.
+    /// and test part are distinguished by.
     #[must_use]
     pub fn without_rows(&self, part: Part, left_out: &std::collections::BTreeSet<usize>) -> Self {
         let mut split = self.clone();

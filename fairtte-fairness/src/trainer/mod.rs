@@ -278,7 +278,7 @@ pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Resu
     Ok(Validator::new(data)?.score_curves(survival)?.unwatched())
 }
 
-/// As [`score_validation`], of masks, which `strategy` predicts once more.
+/// As [`score_validation`], of masks, which `strategy` predicts again.
 ///
 /// # Errors
 /// [`FairnessError::MasksAndHead`] if the head predicts no masks; as [`predict`](crate::predict).
@@ -530,7 +530,7 @@ impl Training<'_, '_> {
         let watches: Vec<Watch> = self.strategy.watches().into_iter().chain([predictions_differ()]).collect();
         let seen: Vec<&[Watched]> = epochs.iter().map(|epoch| &epoch.watched[..]).collect();
         let mut warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
-        // Some strategies do not predict with the weights of this epoch alone; equal predictions are said already.
+        // Some strategies do not predict with the weights of this epoch alone; equal predictions are reported already.
         let is_said = warnings.iter().any(|warning| warning.name == EQUAL_PREDICTIONS);
         if !is_said && self.strategy.describe_weights(best_epoch).starts_with(&format!("epoch {best_epoch}")) {
             let losses: Vec<f64> = epochs.iter().map(|epoch| epoch.train_loss).collect();

@@ -76,7 +76,7 @@ impl Target {
         write_exports(&self.exports, html, tables)
     }
 
-    /// What is said of the files at the end.
+    /// The closing lines about the files.
     pub(super) fn written(&self) -> Vec<String> {
         let report = format!("report: {}", self.report.display());
         std::iter::once(report).chain(exported(&self.exports)).collect()

@@ -23,7 +23,7 @@ use crate::study::{
 /// The places of the trials of every task.
 type Tasks = Vec<Vec<usize>>;
 
-/// Minutes that a task lasts where the length of trials is known, if nothing else is said.
+/// Minutes that a task lasts where the length of trials is known, by default.
 const USUAL_MINUTES: f64 = 40.0;
 
 /// An array that is submitted or shown.

@@ -43,7 +43,7 @@ fn title_of(curve: &DecisionCurve) -> String {
 
 fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Result<String, ReportError> {
     let name = title_of(curve);
-    // Treating everybody falls without bound as the threshold rises: only what is near the model is shown.
+    // Treating all falls without bound as the threshold rises: only what is near the model is shown.
     let shown = curve.net_benefit.iter().copied().chain([0.0, curve.net_benefit_of_all[0]]);
     let x = padded_range(curve.thresholds.iter().copied(), 0.03);
     let y = padded_range(shown, 0.08);
