@@ -41,7 +41,7 @@ pub fn crowded_share(n: usize) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChosenGrid {
-    /// What was asked for.
+    /// What was requested.
     pub asked: GridKind,
     /// What was chosen: `equidistant` or `quantile`.
     pub kind: GridKind,

@@ -324,7 +324,7 @@ fn left_limit_on_a_line(censoring: &CensoringCurve, t: f64) -> Result<f64, Metri
     Ok((end + change).max(0.0))
 }
 
-/// G(t-) of `pycox`: a time beyond the last one is taken for the last one, and a curve that starts at time 0 has
+/// G(t-) of `pycox`: a time beyond the last one is treated as the last one, and a curve that starts at time 0 has
 /// nothing before it.
 fn left_limit_of_pycox(censoring: &CensoringCurve, t: f64) -> Result<f64, MetricError> {
     let (first, t) = (censoring.times()[0], t.min(censoring.last_time()));

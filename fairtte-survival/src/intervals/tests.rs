@@ -32,7 +32,7 @@ fn auto_is_equidistant_unless_an_interval_is_crowded() {
         assert_eq!((chosen.kind, chosen.largest_share.to_bits()), (kind, share.to_bits()), "{n_early}");
         let cuts = CutPoints::fit(&train, 11, GridKind::Auto).unwrap();
         assert_eq!(cuts, CutPoints::fit(&train, 11, kind).unwrap(), "{n_early}");
-        // What is asked for by name is not changed.
+        // What is requested by name is not changed.
         for named in [GridKind::Equidistant, GridKind::Quantile] {
             assert_eq!(CutPoints::choose(&train, 11, named).unwrap().kind, named);
         }

@@ -364,7 +364,7 @@ impl Predicted {
         Ok(())
     }
 
-    /// The samples whose censoring curve is used: those asked for, otherwise the training part if it is there.
+    /// The samples whose censoring curve is used: those requested, otherwise the training part if it is there.
     pub(super) fn censoring(
         &self,
         asked: Option<CensoringOf>,

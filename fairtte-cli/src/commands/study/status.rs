@@ -149,7 +149,7 @@ pub(super) fn queue(submitted: &[Submission]) -> Option<Queue> {
     })
 }
 
-/// States, and what SLURM knows of the tasks that were submitted.
+/// States, and what SLURM knows about the tasks that were submitted.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Status {

@@ -77,7 +77,7 @@ fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Resul
     })
 }
 
-/// The net benefit at the thresholds that were asked for.
+/// The net benefit at the thresholds that were requested.
 fn description(curve: &DecisionCurve, decisions: &DecisionsReport) -> String {
     let near = |threshold: f64| {
         let distance = |place: &usize| (curve.thresholds[*place] - threshold).abs();

@@ -19,7 +19,7 @@
 //! `mean-logits` predicts, and its gradient goes to the encoder only.
 //!
 //! Survival: heads that compare samples (`DeepHit`, the Cox heads) compare the outputs of each sample's own classifier,
-//! over the whole batch. So the Cox heads have one baseline for all groups: fitted on the own classifiers' outputs
+//! over the whole batch. So the Cox heads have one baseline for all groups: fitted on the outputs of the samples' own classifiers
 //! where curves are averaged or `own-group`, and on the averaged outputs where outputs are. Golden values: our worked cases
 //! `golden/domain_independence.json`.
 

@@ -25,7 +25,7 @@ pub use self::settings::{
 };
 use crate::ClassicalError;
 
-/// Whose true survival is asked for.
+/// Whose true survival is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arm {
     /// With the treatment that a person has.

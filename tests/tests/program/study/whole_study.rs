@@ -319,7 +319,7 @@ fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_r
     assert!(status.contains("not trained: 1 trial (2): strategy laftr needs 10 training samples"), "{status}");
     let report = succeed(["study", "report", &output.display().to_string()]).stdout;
     assert!(report.contains("1 done, 2 not trained"), "{report}");
-    // A failure for good is left alone until it is asked for.
+    // A failure for good is left alone until it is requested.
     let id = &manifest(&output)[0]["id"];
     let folder = trial(&output, id);
     std::fs::remove_file(folder.join("scores.json")).unwrap();
