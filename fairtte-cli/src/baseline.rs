@@ -21,7 +21,7 @@ const N_FOLDS: usize = 10;
 /// Name of the evaluated model beside its baselines.
 const MODEL: &str = "model";
 const KAPLAN_MEIER: &str = "Kaplan-Meier";
-/// Metrics of the order of predictions: a curve that is the same for everybody has none.
+/// Metrics of the order of predictions: a curve that is the same for all samples has none.
 const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harrell-c", "uno-c", "auc"];
 
 /// The baselines of one evaluation.

@@ -27,7 +27,7 @@ const NO_MEMORY: [&str; 11] = [
     "defaultcpuallocator: ",
 ];
 
-/// What they write where the device is gone, or its context is of no use after an error.
+/// What they write where the device is gone, or its context is unusable after an error.
 const LOST: [&str; 6] =
     ["device is lost", "device lost", "device was lost", "device is poisoned", "cuda error: ", "cudnn error: "];
 
@@ -116,7 +116,7 @@ fn problem(message: &str) -> Option<String> {
     Some(format!("{cause}{advice}"))
 }
 
-/// Computes one number on a device, so that one that does not work is told before the data are read.
+/// Computes one number on a device, so that one that does not work is reported before the data are read.
 ///
 /// # Errors
 /// [`CliError::Device`] with the first line of what the back end says.

@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use fairtte_classical::{ClassicalError, Estimator};
-use fairtte_data::DataError;
 use fairtte_data::simulated::SimulationError;
+use fairtte_data::{DataError, SettingsOf};
 #[cfg(feature = "train")]
 use fairtte_fairness::FairnessError;
 use fairtte_metrics::MetricError;
@@ -97,7 +97,7 @@ pub enum CliError {
     },
     /// From the data.
     #[error(transparent)]
-    Data(#[from] DataError),
+    Data(DataError),
     /// From a table, with an argument that solves the problem.
     #[error("{source}")]
     Curves {
@@ -124,7 +124,7 @@ pub enum CliError {
     /// From training.
     #[cfg(feature = "train")]
     #[error(transparent)]
-    Training(#[from] FairnessError),
+    Training(FairnessError),
     /// From an estimator.
     #[error(transparent)]
     Estimator(#[from] ClassicalError),
@@ -148,6 +148,46 @@ pub enum CliError {
     /// A bug.
     #[error("{0}; this is a bug in fairtte")]
     Bug(String),
+}
+
+impl From<DataError> for CliError {
+    /// A setting that is outside its range gets the key under which a run file has it.
+    fn from(error: DataError) -> Self {
+        match error {
+            DataError::InvalidSetting { of, field, value, expected } => {
+                Self::Setting { key: key_of(of, field), value, expected: expected.to_owned() }
+            }
+            other => Self::Data(other),
+        }
+    }
+}
+
+/// The key in a run file of a field of settings that the data crate checks.
+fn key_of(of: SettingsOf, field: &str) -> String {
+    let table = match of {
+        SettingsOf::Adni => "data.adni",
+        SettingsOf::Areds => "data.areds",
+        SettingsOf::MimicCxr => "data.mimic-cxr",
+        SettingsOf::Features => "data.tabular",
+        SettingsOf::Outcome => "outcome",
+        SettingsOf::Horizon => "task.binary",
+        SettingsOf::Split => "split",
+        SettingsOf::Shift => "shift",
+        SettingsOf::Image => "image",
+        SettingsOf::Augmentation => "augmentation",
+        _ => return field.to_owned(), // at the top of a run file, or an argument
+    };
+    if field == table { table.to_owned() } else { format!("{table}.{field}") }
+}
+
+#[cfg(feature = "train")]
+impl From<FairnessError> for CliError {
+    fn from(error: FairnessError) -> Self {
+        match error {
+            FairnessError::Data(error @ DataError::InvalidSetting { .. }) => error.into(),
+            other => Self::Training(other),
+        }
+    }
 }
 
 #[cfg(feature = "train")]

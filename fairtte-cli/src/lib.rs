@@ -23,7 +23,7 @@ mod merged;
 mod method_tests;
 mod plural;
 mod pooled;
-mod prepare;
+mod prepared;
 mod progress;
 mod report;
 mod run_file;
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
     let arguments = match args::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // clap answers --help and --version this way too, on standard output. Nobody may read on: that is no error.
+            // clap answers --help and --version this way too, on standard output. The reader may have closed it: that is no error.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             let _ = error.print();
             return exit.into();

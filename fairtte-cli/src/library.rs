@@ -95,7 +95,7 @@ pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum ThresholdChoice {
-    /// Nobody chose it.
+    /// It was not chosen.
     Default,
     /// It was given.
     Given,

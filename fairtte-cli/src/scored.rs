@@ -134,7 +134,7 @@ impl Scored {
         warnings
     }
 
-    /// Adds a warning if the concordance of the `sample` cannot be told from 0.5, unless all curves are equal, which is
+    /// Adds a warning if the concordance of the `sample` is not distinguishable from 0.5, unless all curves are equal, which is
     /// said already. `advice` is what may help the model, if that is known.
     pub(crate) fn with_ranking(
         report: &EvaluationReport,

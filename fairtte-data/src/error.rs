@@ -4,10 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use crate::nearest::nearest;
-use crate::predictions::curve_columns::{MOST_REPAIRED, REPAIR_LIMIT};
-use crate::predictions::{LooksLike, OtherScale};
-use crate::split::{Leak, Part};
+use crate::predictions::looks_like::LooksLike;
+use crate::predictions::other_scale::OtherScale;
+use crate::predictions::repairs::{MOST_REPAIRED, REPAIR_LIMIT};
+use crate::split::leak::Leak;
+use crate::split::part::Part;
 
 /// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,36 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, row {}", self.file.display(), self.row)
     }
+}
+
+/// The settings of which a field is outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingsOf {
+    /// [`AdniConfig`](crate::adapters::AdniConfig).
+    Adni,
+    /// [`AredsConfig`](crate::adapters::AredsConfig).
+    Areds,
+    /// [`MimicCxrConfig`](crate::adapters::MimicCxrConfig).
+    MimicCxr,
+    /// [`FeatureConfig`](crate::features::FeatureConfig).
+    Features,
+    /// [`OutcomeConfig`](crate::cohort::OutcomeConfig).
+    Outcome,
+    /// [`HorizonConfig`](crate::cohort::HorizonConfig).
+    Horizon,
+    /// [`SplitConfig`](crate::SplitConfig).
+    Split,
+    /// [`ShiftConfig`](crate::shift::ShiftConfig).
+    Shift,
+    /// [`ImageConfig`](crate::ImageConfig).
+    Image,
+    /// [`IntensityConfig`](crate::IntensityConfig).
+    Intensity,
+    /// [`AugmentationConfig`](crate::loader::AugmentationConfig).
+    Augmentation,
+    /// The arguments of [`Loader::batches`](crate::Loader::batches).
+    Batches,
 }
 
 /// An error while making a cohort, a split, an image store or a batch from files.
@@ -238,10 +269,12 @@ pub enum DataError {
         problem: String,
     },
     /// A setting is outside its range.
-    #[error("{key} is {value}, expected {expected}")]
+    #[error("{field} is {value}, expected {expected}")]
     InvalidSetting {
-        /// Key of the run file.
-        key: &'static str,
+        /// The settings that have the field.
+        of: SettingsOf,
+        /// The field in kebab case (`k-fold.folds`), or the name of the settings where several fields contradict each other.
+        field: &'static str,
         /// The value found.
         value: String,
         /// What is allowed.
@@ -603,6 +636,15 @@ pub enum DataError {
 }
 
 impl DataError {
+    pub(crate) fn setting(
+        of: SettingsOf,
+        field: &'static str,
+        value: impl fmt::Display,
+        expected: &'static str,
+    ) -> Self {
+        Self::InvalidSetting { of, field, value: value.to_string(), expected }
+    }
+
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.to_owned(), source }
     }

@@ -47,7 +47,7 @@ pub mod table;
 pub use adapters::{Adapter, DataConfig, Generic, GenericConfig};
 pub use atomic::write_atomically;
 pub use cohort::{AttributeConfig, Cohort, FittedAttributes, Sample, build_cohort, read_cohort, write_cohort};
-pub use error::{DataError, Place};
+pub use error::{DataError, Place, SettingsOf};
 pub use image::{ImageConfig, ImageStore};
 pub use loader::{HostBatch, IntensityConfig, Loader, Sampling};
 pub use predictions::{read_predictions, write_predictions};

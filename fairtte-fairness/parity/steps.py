@@ -16,7 +16,7 @@ step       rows of the batch, unless the steps are those of an earlier case, the
            v(77, i) times entry i), and entries k * stride; and three times `rounding`, by how much runs in float32 differ at
            most: of all entries, of probe, of norm. A tensor at its initial value has the entry null; a
            network that this step left alone has the entry "unmoved".
-validate   before_validation on both parts, and the loss that after_validation is told, if any
+validate   before_validation on both parts, and the loss that after_validation receives, if any
 finish     the end of the training
 predict    rows, and their survival curves at the cut points, with the rounding of float32
 log_terms  what the method logs

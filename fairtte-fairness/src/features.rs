@@ -42,7 +42,11 @@ impl<N: EncoderNetwork> Learner<N> {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read the batch.
     pub fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
-        features_of(self.network().valid().encoder(), batch, layer)
+        let network = self.network().valid();
+        match layer {
+            Layer::Backbone => features_of(network.encoder(), batch, layer),
+            Layer::Representation => Ok(on_host(network.representation(batch)?)),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::FairnessError;
 use crate::explain::Traced;
 use crate::export::Export;
-use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
+use crate::network::{Forward, NetworkSpec, SurvivalNetwork, on_host};
 use crate::predict::{CurveRule, EvaluationPart, fit_baseline, survival};
 use crate::pretrained::{FromFile, Pretrained};
 use crate::strategies::{Saved, StepContext};
@@ -61,6 +61,30 @@ pub trait EncoderNetwork: Module {
     /// The same network with another encoder.
     #[must_use]
     fn with_encoder(self, encoder: ImageEncoder) -> Self;
+
+    /// What the classifier reads, without dropout, `[batch, n_features]`. Call it on `valid()` of a network.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read the batch.
+    fn representation(&self, batch: &Batch) -> Result<Tensor<2>, FairnessError> {
+        Ok(self.encoder().before_dropout(batch.pixels.clone(), &mut Noise::Off)?)
+    }
+}
+
+/// A network that predicts alone: its outputs are the input of the head.
+pub trait PredictingNetwork: EncoderNetwork {
+    /// Input of the head in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a
+    /// network, or on a frozen one for outputs in the graph of the pixels.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read the batch.
+    fn evaluated(&self, batch: &Batch, query: &[f64]) -> Result<Tensor<2>, FairnessError>;
+
+    /// What prediction needs of the network and its baseline.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] for a parameter without a name outside this program.
+    fn export(&self, baseline: Option<&Baseline>) -> Result<Export, FairnessError>;
 }
 
 /// A network and its optimiser, with the baseline hazard that belongs to its weights if the head needs one.
@@ -149,14 +173,32 @@ impl<N: EncoderNetwork> Learner<N> {
         rule: &CurveRule<'_>,
         outputs: impl FnOnce(&[f64]) -> Result<Tensor<2>, FairnessError>,
     ) -> Result<Traced<'a>, FairnessError> {
-        if rule.head.needs_baseline() && self.baseline.is_none() {
-            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
-        }
+        self.require_baseline(rule)?;
         let outputs = outputs(self.baseline.as_ref().map_or(&[][..], Baseline::times))?;
         let curves = |values: &[Array2<f32>], rule: &CurveRule<'_>| {
             Ok(rule.head.survival(values[0].view(), rule.grid, self.baseline.as_ref())?)
         };
         Ok(Traced::new(vec![outputs], curves))
+    }
+
+    /// Survival from the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
+    ///
+    /// # Errors
+    /// As [`traced_by`](Self::traced_by).
+    pub(crate) fn survival_by(
+        &self,
+        rule: &CurveRule<'_>,
+        outputs: impl FnOnce(&[f64]) -> Result<Array2<f32>, FairnessError>,
+    ) -> Result<Array2<f64>, FairnessError> {
+        self.require_baseline(rule)?;
+        survival(rule, self.baseline.as_ref(), outputs)
+    }
+
+    fn require_baseline(&self, rule: &CurveRule<'_>) -> Result<(), FairnessError> {
+        if rule.head.needs_baseline() && self.baseline.is_none() {
+            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
+        }
+        Ok(())
     }
 
     /// The baseline that was fitted for the present weights.
@@ -240,17 +282,16 @@ impl Learner {
     pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
         self.network().forward(batch, query, noise)
     }
+}
 
+impl<N: PredictingNetwork> Learner<N> {
     /// Survival in evaluation mode, `[batch, n_times]`; `batch` is on the device without autodiff.
     ///
     /// # Errors
-    /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if the head needs a baseline and none was fitted.
+    /// As [`PredictingNetwork::evaluated`]; [`FairnessError::Survival`] if the head needs a baseline and none was fitted.
     pub fn survival(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        if rule.head.needs_baseline() && self.baseline.is_none() {
-            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
-        }
         let network = self.network().valid();
-        survival(rule, self.baseline.as_ref(), |query| network.outputs(batch, query))
+        self.survival_by(rule, |query| Ok(on_host(network.evaluated(batch, query)?)))
     }
 
     /// As [`survival`](Self::survival) on a batch on a device with autodiff, with the outputs in the graph of its pixels.
@@ -259,7 +300,7 @@ impl Learner {
     /// As [`survival`](Self::survival).
     pub fn traced<'a>(&'a self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
         let network = self.network().clone().freeze();
-        self.traced_by(rule, |query| Ok(network.forward(batch, query, &mut Noise::Off)?.outputs))
+        self.traced_by(rule, |query| network.evaluated(batch, query))
     }
 
     /// What prediction needs of the network and its baseline.
@@ -267,17 +308,17 @@ impl Learner {
     /// # Errors
     /// [`FairnessError::Model`] for a parameter without a name outside this program.
     pub fn export(&self) -> Result<Export, FairnessError> {
-        Export::of_network(self.network(), self.baseline())
+        self.network().export(self.baseline())
     }
 
     /// Fits the baseline for the present weights, in evaluation mode; nothing to do for heads without one.
     /// Cost: one pass over the training part.
     ///
     /// # Errors
-    /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if an output is not finite.
+    /// As [`PredictingNetwork::evaluated`]; [`FairnessError::Survival`] if an output is not finite.
     pub fn fit_baseline(&mut self, part: &EvaluationPart<'_>) -> Result<(), FairnessError> {
         let network = self.network().valid();
-        self.baseline = fit_baseline(part, |batch, query| network.outputs(batch, query))?;
+        self.baseline = fit_baseline(part, |batch, query| Ok(on_host(network.evaluated(batch, query)?)))?;
         Ok(())
     }
 }

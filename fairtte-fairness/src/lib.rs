@@ -19,6 +19,7 @@
 #![doc = include_str!("../README.md")]
 
 mod batch;
+mod check;
 mod checkpoint;
 mod error;
 pub mod explain;
@@ -35,14 +36,13 @@ pub mod strategies;
 mod trainable;
 mod trainer;
 
-use std::fmt::Display;
-
 pub use batch::Batch;
+use check::{check, check_at_least, check_not_negative, check_positive};
 pub use checkpoint::{can_resume, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
 pub use export::{Combination, Export, ExportedNetwork};
 pub use features::{Layer, features, features_of};
-pub use learner::{EncoderNetwork, Learner, LearnerSpec};
+pub use learner::{EncoderNetwork, Learner, LearnerSpec, PredictingNetwork};
 pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Predicted, Validation, metrics_of};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
 pub use predict::{
@@ -58,11 +58,3 @@ pub use trainer::{
     Silent, StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
     choices, score_validation, score_validation_masks, use_epoch,
 };
-
-/// A setting in its range, or an error that names key, value and range.
-fn check(key: &'static str, value: impl Display, in_range: bool, expected: &str) -> Result<(), FairnessError> {
-    if in_range {
-        return Ok(());
-    }
-    Err(FairnessError::Setting { key, value: value.to_string(), expected: expected.to_owned() })
-}

@@ -7,12 +7,13 @@ use crate::Batch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use fairtte_models::{EncoderConfig, ImageEncoder, Noise, UnetDecoder, initialise};
-use fairtte_survival::{Classifier, ClassifierConfig};
+use fairtte_survival::{Baseline, Classifier, ClassifierConfig};
 use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
-use crate::learner::EncoderNetwork;
+use crate::export::Export;
+use crate::learner::{EncoderNetwork, PredictingNetwork};
 
 /// The configuration that determines the shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +88,7 @@ impl SurvivalNetwork {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub fn outputs(&self, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
-        Ok(on_host(self.forward(batch, query, &mut Noise::Off)?.outputs))
+        Ok(on_host(self.evaluated(batch, query)?))
     }
 }
 
@@ -98,6 +99,16 @@ impl EncoderNetwork for SurvivalNetwork {
 
     fn with_encoder(self, encoder: ImageEncoder) -> Self {
         Self { encoder, ..self }
+    }
+}
+
+impl PredictingNetwork for SurvivalNetwork {
+    fn evaluated(&self, batch: &Batch, query: &[f64]) -> Result<Tensor<2>, FairnessError> {
+        Ok(self.forward(batch, query, &mut Noise::Off)?.outputs)
+    }
+
+    fn export(&self, baseline: Option<&Baseline>) -> Result<Export, FairnessError> {
+        Export::of_network(self, baseline)
     }
 }
 

@@ -21,7 +21,7 @@ use burn::tensor::Tensor;
 use fairtte_models::weights::{Fit, Gray, Layout, WeightFile};
 use serde::{Deserialize, Serialize};
 
-use crate::{FairnessError, check};
+use crate::{FairnessError, check, check_positive};
 
 /// Which weights of a file are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl PretrainedConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         if let Some(rate) = self.head_learning_rate {
-            check("head-learning-rate", rate, rate > 0.0 && rate.is_finite(), "a finite number > 0")?;
+            check_positive("head-learning-rate", rate)?;
         }
         if let Some(hash) = &self.sha256 {
             let is_hash = hash.len() == 64 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));

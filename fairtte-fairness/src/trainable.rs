@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gradients::{add, scale, squared_norm};
 use crate::strategies::{Phase, Saved, StepContext};
-use crate::{FairnessError, check};
+use crate::{FairnessError, check, check_not_negative, check_positive};
 
 /// Settings of `AdamW` (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,11 +43,10 @@ impl OptimiserConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         let Self { learning_rate, weight_decay, gradient_clip } = *self;
-        let positive = learning_rate > 0.0 && learning_rate.is_finite();
-        check("learning-rate", learning_rate, positive, "a finite number > 0")?;
-        let not_negative = |x: f64| x >= 0.0 && x.is_finite();
-        check("weight-decay", weight_decay, not_negative(weight_decay), "a finite number >= 0")?;
-        check("gradient-clip", gradient_clip, not_negative(gradient_clip), "a finite number >= 0 (0 = off)")
+        check_positive("learning-rate", learning_rate)?;
+        check_not_negative("weight-decay", weight_decay)?;
+        let in_range = gradient_clip >= 0.0 && gradient_clip.is_finite();
+        check("gradient-clip", gradient_clip, in_range, "a finite number >= 0 (0 = off)")
     }
 }
 

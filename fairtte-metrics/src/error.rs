@@ -122,13 +122,13 @@ pub enum MetricError {
     /// The probability of being uncensored is 0 where it must be divided by.
     #[error("the censoring curve is zero at time {time}, so no weight exists there")]
     ZeroCensoringSurvival {
-        /// The time asked for.
+        /// The time requested.
         time: f64,
     },
     /// The censoring curve is unknown beyond the last time it was fitted on.
     #[error("time {time} lies beyond {last}, the last time the censoring curve was fitted on")]
     BeyondCensoringCurve {
-        /// The time asked for.
+        /// The time requested.
         time: f64,
         /// Last time of the fitting sample.
         last: f64,
@@ -236,7 +236,7 @@ pub enum MetricError {
         /// The evaluation time.
         time: f64,
     },
-    /// A share of the Kaplan-Meier baseline's loss is asked for, but that loss is not above 0.
+    /// A share of the Kaplan-Meier baseline's loss is requested, but that loss is not above 0.
     #[error("the Kaplan-Meier baseline scores {baseline}, expected a loss > 0 to explain a share of")]
     NoBaselineLoss {
         /// The score of the baseline.
@@ -323,7 +323,7 @@ pub enum MetricError {
     /// A time is where a Kaplan-Meier curve is unknown.
     #[error("time {time} lies beyond {last}, the last observed time, where the Kaplan-Meier curve is unknown")]
     BeyondFollowUp {
-        /// The time asked for.
+        /// The time requested.
         time: f64,
         /// Last observed time.
         last: f64,
@@ -383,7 +383,7 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
-    /// Nobody is called positive, or nobody negative, so that the share of those called right does not exist.
+    /// No sample is called positive, or none negative, so the share of those called right is undefined.
     #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]
     NoDecision {
         /// `positive` or `negative`.
@@ -393,7 +393,7 @@ pub enum MetricError {
         /// The horizon.
         time: f64,
     },
-    /// A metric of decisions is asked for without a threshold.
+    /// A metric of decisions is requested without a threshold.
     #[error("the metric needs a threshold of the predicted risk")]
     NoThreshold,
     /// A worst group or equity scaling of a metric that is not better at any value.
@@ -419,7 +419,7 @@ pub enum MetricError {
     /// A method that leaves censored samples out has none left.
     #[error("every sample is censored before time {time} (number of samples: {n}), so none is left")]
     AllCensoredBefore {
-        /// The time asked for.
+        /// The time requested.
         time: f64,
         /// Number of samples.
         n: usize,
@@ -541,7 +541,7 @@ pub enum MetricError {
     /// No attribute has the name that a setting asks for.
     #[error("no attribute is called \"{attribute}\", expected one of: {known}")]
     UnknownAttribute {
-        /// The name asked for.
+        /// The name requested.
         attribute: String,
         /// The names there are.
         known: String,
@@ -559,7 +559,7 @@ pub enum MetricError {
     /// A time is not before the end of follow-up.
     #[error("time {time} is not before {end}, the administrative end of follow-up")]
     NotBeforeEnd {
-        /// The time asked for.
+        /// The time requested.
         time: f64,
         /// The end.
         end: f64,
@@ -691,13 +691,13 @@ pub enum MetricError {
         /// The value found.
         value: f64,
     },
-    /// A metric of one of several causes is asked for where outcomes have no causes.
+    /// A metric of one of several causes is requested where outcomes have no causes.
     #[error("metric \"{name}\" needs outcomes with causes, of which one is evaluated")]
     NeedsCauses {
         /// Name of the metric.
         name: String,
     },
-    /// A metric that would count other causes as censorings is asked for one of several causes.
+    /// A metric that would count other causes as censorings is requested for one of several causes.
     #[error(
         "metric \"{name}\" would count events of other causes as censorings, expected metrics of one of several causes: \
          {expected}"

@@ -11,9 +11,9 @@ ReLU, Linear to the intervals) with the loss of nnet-survival on the same sample
 image size, batch size and settings of the run file, and the same number of threads.
 
 What they do differently is the point of the comparison. FairTTE decodes every photograph once, into a store that all later runs
-and epochs read; that is told apart ("before the first epoch", with an empty cache and with a full one). The script
+and epochs read; the two are shown apart ("before the first epoch", with an empty cache and with a full one). The script
 decodes in every epoch, as most training scripts do, in `--workers` processes (kept between epochs; as many as there are threads
-unless told otherwise): Pillow, one bilinear resize, ToTensor. So that nobody takes decoding for arithmetic, a second PyTorch column holds the decoded pictures in
+unless told otherwise): Pillow, one bilinear resize, ToTensor. To separate decoding from arithmetic, a second PyTorch column holds the decoded pictures in
 memory and reads no file in an epoch.
 
 Each side runs `--epochs` epochs per process and the processes take turns. The first epoch of a process warms up (memory,

@@ -331,7 +331,7 @@ def main():
     provenance = {"made": str(datetime.date.today()), "by": "fairtte-models/parity/operations.py", "torch": torch.__version__,
                   "float64": "autograd of the named operation",
                   "rounding": "float32 on 2 threads, " + torch.backends.cpu.get_cpu_capability()}
-    # So that whoever computes the inputs can see that they are the same.
+    # So that another program can check that it computes the same inputs.
     provenance["seed 7, 13 bits"] = Input("check", [8], seed=7).tensor(torch.float64).tolist()
     provenance["seed 12345, 2 bits"] = Input("check", [8], seed=12345, bits=2).tensor(torch.float64).tolist()
     entries = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in record.entries)

@@ -22,7 +22,7 @@ answers as `--rounds` with a share below 3 %; the least disturbed ones count.
 Training is forward pass, gradients and AdamW on the backbone, with stochastic depth where the network has it; inference is the
 forward pass in evaluation mode without gradients (`valid()` here, eval() and no_grad() there). Memory is the largest resident
 size of a process that did nothing but training steps; what it held before the network was built (LibTorch's libraries hold
-half a gigabyte in a CUDA build, a few megabytes here) is told beside it, and the ratio without it too.
+half a gigabyte in a CUDA build, a few megabytes here) is shown beside it, and the ratio without it too.
 
 The table by operation measures every convolution, batch norm and activation of the network alone, with its shapes, and adds up
 what is alike; what a step takes beyond that sum is in the last line. On our side these are burn's operations, not the fused

@@ -31,7 +31,7 @@ pub enum ModelError {
     /// A device does not compute in a precision.
     #[error("precision is {precision}, expected one in which the device computes: {supported}")]
     Precision {
-        /// The precision that was asked for.
+        /// The precision that was requested.
         precision: Precision,
         /// What it supports, with commas between.
         supported: String,

@@ -225,7 +225,7 @@ class SurvivalEvaluator:
             raise MetricError(f'binning_strategy is "{binning_strategy}", expected "C" or "H"')
         if method.lower() not in ("dn", "uncensored"):
             raise MetricError(f'method is "{method}", expected "DN" or "Uncensored"')
-        # Without censoring SurvivalEVAL leaves nobody out, whatever is asked, and counts degrees of freedom so.
+        # Without censoring SurvivalEVAL leaves no sample out, whatever the argument, and counts degrees of freedom accordingly.
         left_out = method.lower() == "uncensored" or bool(self.event_indicators.all())
         by_width = binning_strategy.lower() == "h"
         return self._inner.one_calibration(

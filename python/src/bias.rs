@@ -11,7 +11,7 @@ use crate::errors::{Names, metric_error, of_metric};
 use crate::evaluate::{Attribute, without_place};
 use crate::pool::compute;
 
-/// The sources of bias of every attribute, and how well its levels can be told apart, from features `[n, d]`, of which
+/// The sources of bias of every attribute, and how well its levels can be distinguished, from features `[n, d]`, of which
 /// `components` principal components are kept; `settings` is `BiasSettings` as JSON, and so is the result.
 ///
 /// # Errors

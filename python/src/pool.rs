@@ -61,7 +61,7 @@ fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
             let pool = builder.build().map_err(|error| internal_error(&error.to_string()))?;
             Box::new(Node { process, threads, pool, next: OnceLock::new() })
         };
-        // Another thread may have put its pool here meanwhile; then the search goes on behind it.
+        // Another thread may have put its pool here meanwhile; then the search continues behind it.
         made = place.set(node).err();
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn compute_showing<T: Send + 'static>(
     };
     pool.spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(|| compute(&flag, &reported)));
-        // Nobody listens after Ctrl-C.
+        // No receiver is left after Ctrl-C.
         let _ = sender.send(found.map_err(|panic| message(&*panic)));
     });
     loop {

@@ -108,7 +108,7 @@ def test_a_level_without_samples_has_a_reason_and_no_number(cohort):
     by_group = found.by_group[found.by_group["metric"] == "ibs"].set_index(["attribute", "level"])
     for empty in (("age", "> 200"), ("sex", "X")):
         assert by_group.loc[empty, "n"] == 0 and pd.isna(by_group.loc[empty, "value"]) and by_group.loc[empty, "reason"]
-    # Who is alone in an attribute is everybody, and nobody to compare with.
+    # The only level of an attribute is the whole sample: there is no group to compare with.
     assert by_group.loc[("age", "<= 200"), "value"] == found["ibs"].value
     gaps = found.gaps[(found.gaps["metric"] == "ibs") & (found.gaps["comparison"] == "gap")].set_index("attribute")
     assert pd.isna(gaps.loc["age", "value"])

@@ -17,7 +17,7 @@ is not touched. A mutant that does not compile is taken out and counted as unvia
 notes which switches it reaches, and how long it takes; a mutant is given the tests that reach it, the quickest and most
 successful first, until one fails. Where a test runs longer than 20 s and ten times as long as before, the mutant counts as
 caught by time. Results stay in `--work` as JSON lines, in random order: a run that was stopped has done a fair sample, and
-`--resume` goes on.
+`--resume` continues it.
 """
 
 import argparse

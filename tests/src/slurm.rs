@@ -31,7 +31,7 @@ fn word(program: &str, arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Three ports that nobody listens on.
+/// Three ports without a listener.
 fn ports() -> Result<[u16; 3], String> {
     let listen = || TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string());
     let all = [listen()?, listen()?, listen()?];

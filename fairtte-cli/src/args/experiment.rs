@@ -153,7 +153,7 @@ pub struct PowerExperiment {
     /// Repeats of every share
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub repeats: usize,
-    /// Power that is asked for
+    /// Power that is requested
     #[arg(long, value_name = "P", default_value_t = 0.8, allow_negative_numbers = true)]
     pub target: f64,
     /// Seed of labels and exchanges

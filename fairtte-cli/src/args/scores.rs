@@ -26,7 +26,7 @@ pub struct Scores {
     /// Level to compare the other groups of an attribute with, each minus it, in place of every two groups
     #[arg(long, value_name = "ATTRIBUTE=LEVEL", value_parser = reference)]
     pub reference: Vec<(String, String)>,
-    /// Covariates of a baseline, columns of the samples: a Cox model of them alone stands beside the model, for everybody and
+    /// Covariates of a baseline, columns of the samples: a Cox model of them alone is shown beside the model, for everybody and
     /// every group. A run has one of all its attributes if not given
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{print, print_json};
 use crate::CliError;
 use crate::args::CohortCheck;
-use crate::prepare::read_tables;
+use crate::prepared::read_tables;
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, read_json};
 

@@ -34,7 +34,7 @@ use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart, Scores};
 use crate::merged::Merged;
 use crate::plural::counted;
-use crate::prepare::choose_groups;
+use crate::prepared::choose_groups;
 use crate::progress::say;
 use crate::report::bias::BiasSection;
 use crate::report::{EpochPoint, FlowRow, Page};

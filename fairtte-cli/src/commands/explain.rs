@@ -119,7 +119,7 @@ struct View<'a> {
 /// The groups of the named attribute, or of the first; `None` if there are none.
 fn shown_groups(groups: &fairtte_data::FittedAttributes, name: Option<&str>) -> Result<Option<Groups>, CliError> {
     let Some(name) = name else { return Ok(groups.all().first().cloned()) };
-    crate::prepare::choose_groups(groups.all(), &[name], "--attribute")
+    crate::prepared::choose_groups(groups.all(), &[name], "--attribute")
 }
 
 fn part_of(part: ExplainPart) -> Part {

@@ -28,7 +28,7 @@ pub(super) fn write_exports(
     Ok(())
 }
 
-/// What is said of these folders at the end.
+/// The closing lines about these folders.
 pub(super) fn exported(exports: &Exports) -> Vec<String> {
     let figures = exports.figures.iter().map(|folder| format!("figures: {}", folder.display()));
     figures.chain(exports.tables.iter().map(|folder| format!("tables: {}", folder.display()))).collect()

@@ -1,5 +1,5 @@
 //! `fairtte features`: the numbers inside a network that stand for each sample, for the sources of bias and for analyses
-//! of one's own.
+//! of the user's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart, Features};
 use crate::plural::counted;
-use crate::prepare::{Care, Inputs, decode, label};
+use crate::prepared::{Care, Inputs, decode, label};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, read_json, write_json};

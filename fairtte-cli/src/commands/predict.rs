@@ -26,7 +26,7 @@ use crate::CliError;
 use crate::args::Predict;
 use crate::plural::counted;
 use crate::pooled::{at_times, common_times};
-use crate::prepare::Inputs;
+use crate::prepared::Inputs;
 use crate::progress::say;
 use crate::run_file::RunFile;
 

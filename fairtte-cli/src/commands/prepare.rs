@@ -11,7 +11,7 @@ use super::{override_run, print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Prepare, Run};
 use crate::plural::counted;
-use crate::prepare::{Care, Prepared, prepare, prepare_tables};
+use crate::prepared::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, remove_file, write_text};

@@ -33,7 +33,7 @@ use super::prepare::{dry_run, print_summary};
 use super::use_threads;
 use crate::args::Train;
 use crate::error::InTable as _;
-use crate::prepare::{Care, Inputs, Prepared, prepare};
+use crate::prepared::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{Fitted, FittedKind, OpenRun, write_json, write_text};

@@ -8,7 +8,7 @@ use fairtte_metrics::statistics::{
 use super::arrange::Arranged;
 use super::{PairTest, Question, TestsError};
 
-/// Every method against the base, then all other pairs if they are asked for, the later method minus the earlier one.
+/// Every method against the base, then all other pairs if they are requested, the later method minus the earlier one.
 pub(super) fn pair_tests(
     arranged: &Arranged<'_>,
     base: usize,

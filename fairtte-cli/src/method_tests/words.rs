@@ -68,7 +68,7 @@ impl About {
         let adjusted = tested.friedman_p_holm.map(|p_holm| {
             format!(", after Holm's adjustment for {} p {}", counted(self.n_tested, "metric"), p_relation(p_holm))
         });
-        // Which of the two decides is said where it matters.
+        // The text names the one that decides where they differ.
         let deciding = if self.family == Family::Table { adjusted.clone().unwrap_or_default() } else { String::new() };
         let given = format!("(p {p}{deciding}, {settings}, {} methods)", metric.methods.len());
         let mut said = vec![if tested.rejects {
@@ -157,7 +157,7 @@ impl About {
     }
 }
 
-/// A list, of which only the beginning is said if it is long; the tables have everything.
+/// A list, cut off after its beginning if it is long; the tables have everything.
 fn shortened(mut items: Vec<String>) -> String {
     let rest = items.len().saturating_sub(MOST_NAMED);
     if rest > 1 {

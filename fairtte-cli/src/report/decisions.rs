@@ -6,7 +6,7 @@ use fairtte_metrics::evaluation::{AttributeDecisions, ThresholdReport};
 use super::format::{interval, number, percent, short};
 use super::rows::reason;
 
-/// What is said of decisions, in sentences: their horizon, and of every threshold who is called positive, what treating
+/// Decisions in sentences: their horizon, and of every threshold who is called positive, what treating
 /// everybody would bring, and the equalised-odds difference of every attribute. The metrics of the decisions have their
 /// tables among the others. Empty without a threshold.
 pub(super) fn decision_lines(report: &EvaluationReport) -> Vec<String> {

@@ -7,7 +7,7 @@ pub(crate) fn figures_of(html: &str) -> Vec<(String, String)> {
     html.split("<svg ").skip(1).filter_map(figure).collect()
 }
 
-/// The figure whose element goes on with `rest`.
+/// The figure whose element continues with `rest`.
 fn figure(rest: &str) -> Option<(String, String)> {
     let (inside, _) = rest.split_once("</svg>")?;
     let (_, after) = inside.split_once("aria-labelledby=\"")?;

@@ -105,7 +105,7 @@ fn of_times(found: &OverTime) -> Vec<FlatRow> {
     found.curves.iter().flat_map(of_curve).collect()
 }
 
-/// The equalised-odds difference of every attribute, the event rate and the net benefit of treating everybody.
+/// The equalised-odds difference of every attribute, the event rate and the net benefit of treating all.
 fn of_threshold(at: &ThresholdReport) -> Vec<FlatRow> {
     let threshold = at.threshold;
     let of_group = |attribute: &str, level: &str, decided: &Decided| {

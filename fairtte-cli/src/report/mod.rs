@@ -82,7 +82,7 @@ pub struct Page<'a> {
     pub evaluation: &'a EvaluationReport,
     /// What covariates alone predict; `None` where there are none.
     pub baseline: Option<&'a Baseline>,
-    /// What informative censoring would change; `None` where it was not asked for.
+    /// What informative censoring would change; `None` where it was not requested.
     pub sensitivity: Option<&'a Sensitivity>,
     /// Sources of bias of the data of a run, where they were computed.
     pub bias: Option<&'a bias::BiasSection>,

@@ -106,7 +106,7 @@ pub(super) fn by_chance(
     ))
 }
 
-/// What is said beside a gap whose p value and interval disagree.
+/// The note beside a gap whose p value and interval disagree.
 pub(super) fn disagreement(
     metric: &MetricReport,
     attribute: &AttributeReport,
@@ -135,7 +135,7 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         let times = estimate.undefined_times;
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
-    // That of distances is said once, of the metric.
+    // The rule of distances is stated once, with the metric.
     remarks.extend(estimate.caution.clone().filter(|caution| caution != CAUTION_OF_DISTANCES));
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
     let fewer = estimate.partial_replicates;

@@ -297,7 +297,7 @@ fn the_page_says_when_two_groups_cannot_be_told_apart() {
 fn where_exchanged_labels_and_the_bootstrap_disagree_every_place_says_so_and_none_names_a_finding() {
     let disagree = |p: f64, holm: f64, pair: f64, lower: f64, n_events: usize| {
         let mut report = report();
-        // The IBS stands beside C^td, and its tests are its own.
+        // The IBS is shown beside C^td, and its tests are its own.
         report.metrics.truncate(1);
         let sex = &mut report.metrics[0].attributes[0];
         sex.groups[1].estimate.n_events = n_events;

@@ -96,7 +96,7 @@ pub struct RunFile {
     /// (`[baseline]`). A run file with it has no tables about networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimator: Option<Estimator>,
-    /// What stands beside the model in every report.
+    /// What is shown beside the model in every report.
     #[serde(default, skip_serializing_if = "BaselineConfig::is_default")]
     pub baseline: BaselineConfig,
     /// Weights of a file that the backbone starts from; random ones if not given.

@@ -15,7 +15,7 @@ use fairtte_metrics::{GroupId, Groups};
 
 use self::picture::{Display, Range, Ranges};
 use crate::plural::counted;
-use crate::prepare::Prepared;
+use crate::prepared::Prepared;
 use crate::report::samples::{
     OfAttribute, OfGroup, OfPart, RangeRow, SamplesPage, Shown, View, outcome, render_samples,
 };

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::*;
-use crate::prepare::{Care, prepare};
+use crate::prepared::{Care, prepare};
 use crate::run_folder::OpenRun;
 
 /// A run on 40 pictures of 12 x 12, of which every fourth has no sex; `shade` gives the pixels of a picture.

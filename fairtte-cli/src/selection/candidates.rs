@@ -130,7 +130,7 @@ impl Candidates {
 
 impl Common {
     /// The evaluation that a choice needs: its metrics only, and all groups, also those of few events, because the gap of every
-    /// candidate must be that of the same groups; that they are few is said with the choice. No rule of choice reads the gap by
+    /// candidate must be that of the same groups; the choice states that they are few. No rule of choice reads the gap by
     /// chance.
     fn of_choice(&self, settings: &EvaluationSettings) -> EvaluationSettings {
         let metrics = chosen_metrics(self.cohort.cause);

@@ -9,7 +9,7 @@ use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
-/// A strategy with a longer name goes on below.
+/// A longer name of a strategy continues on the next line.
 const LONGEST_NAME: usize = 28;
 const INDENT: usize = 2;
 /// Spaces between two columns.
@@ -330,7 +330,7 @@ fn points(change: Option<&Change>, in_percent: bool) -> String {
     }
 }
 
-/// The table in pieces that fit a terminal, each with the first column; a cell that is too long goes on below.
+/// The table in pieces that fit a terminal, each with the first column; a cell that is too long continues on the next line.
 fn plain(table: &Table) -> Vec<String> {
     let Table { head, rows } = table;
     let all = || std::iter::once(head).chain(rows);

@@ -37,7 +37,7 @@ struct Epoch {
     path: PathBuf,
 }
 
-/// Groups runs that differ in nothing but the fold. Trainings that lack a fold are left out, which is said.
+/// Groups runs that differ in nothing but the fold. Trainings that lack a fold are left out with a note.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] if no training has all folds.

@@ -72,7 +72,7 @@ pub(crate) struct Analysis {
 pub(crate) struct Study<'a> {
     plan: &'a Plan,
     points: &'a Points,
-    /// Replicates of chosen models; empty if none were asked for.
+    /// Replicates of chosen models; empty if none were requested.
     samples: Samples,
     /// Sources of bias and terms of Theorem 1; empty if the study file does not ask for them.
     causes: Causes,

@@ -113,7 +113,7 @@ pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Ve
                         let cell = Cell { head: head.clone(), ..cell.clone() };
                         study.starts.keys().map(move |start| Cell { start: start.clone(), ..cell.clone() })
                     })),
-                    // Estimators stand beside the strategies with the base head, with which they are compared.
+                    // Estimators are shown beside the strategies with the base head, with which they are compared.
                     Block::Fair => {
                         cells.extend(study.others().map(|name| Cell { strategy: name.clone(), ..cell.clone() }));
                     }

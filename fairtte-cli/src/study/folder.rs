@@ -5,7 +5,7 @@
 //!    cache/                                   decoded images and simulated cohorts, shared by all trials
 //!    trials/ab/ab12..ef/                      a trial, named by its content
 //!    sex/erm-seed1/                           a trial of a comparison
-//!    chosen/ab12..ef/                         chosen trials as run folders, if intervals were asked for
+//!    chosen/ab12..ef/                         chosen trials as run folders, if intervals were requested
 //!    rungs/                                   what successive halving decided
 //!    todo/ log/                               what was submitted to SLURM, and what its tasks said
 //!    results.parquet choice.json ..           what `collect` and `report` write

@@ -104,7 +104,7 @@ pub(crate) struct Decision {
 /// What a training may do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Next {
-    /// It has stopped for good.
+    /// It has stopped permanently.
     Stopped,
     /// It waits for the other trials of its cell.
     Wait,
@@ -120,7 +120,7 @@ enum Record {
     Nothing,
     /// New decisions are written.
     Decisions,
-    /// The same, and states of what has stopped for good are removed.
+    /// The same, and states of permanently stopped trials are removed.
     DecisionsAndStates,
 }
 
@@ -142,7 +142,7 @@ impl Ladder {
         Self::of(plan, 0..plan.cells().len(), Record::Nothing)
     }
 
-    /// As [`read`](Self::read), but records new decisions and removes the states of what has stopped for good.
+    /// As [`read`](Self::read), but records new decisions and removes the states of permanently stopped trials.
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if a file cannot be read or written.
@@ -272,7 +272,7 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
             if record != Record::Nothing {
                 std::fs::create_dir_all(plan.folder().rungs())
                     .map_err(|error| CliError::RunFolder { path: path.clone(), problem: error.to_string() })?;
-                // Whoever decides writes the same.
+                // Every process that decides writes the same.
                 write_json(&path, &decision)?;
             }
             decision
@@ -284,7 +284,7 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
 }
 
 /// What a trial shows in the validation part of its first `epochs` epochs: means over folds; `None` if a fold has not come so far.
-/// One that was refused, or failed for good, shows nothing.
+/// One that was refused, or failed permanently, shows nothing.
 fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Option<Entrant>, CliError> {
     let attribute = &plan.cells()[cell].attribute;
     let [metric, of_worst] = plan.measures().monitors();

@@ -84,7 +84,7 @@ impl Holder {
 }
 
 /// Whether a process of this machine runs. One that has ended stays in the list of processes until its parent asks for its end,
-/// for ever if nobody does.
+/// for ever otherwise.
 fn is_alive(process: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
     // The name of the program, in brackets, may contain anything; the state follows.
@@ -162,7 +162,7 @@ pub(crate) struct Sign {
     pub(crate) at: SystemTime,
 }
 
-/// The last sign of life; `None` if nobody ever took the trial.
+/// The last sign of life; `None` if no process ever took the trial.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] if the folder cannot be read.
@@ -176,7 +176,7 @@ fn is_abandoned(modified: SystemTime, now: SystemTime, stale: Duration) -> bool 
 }
 
 impl Lease {
-    /// Takes a trial if nobody holds it. `on_loss` is called, from another thread, if another process takes it over.
+    /// Takes a trial that no process holds. `on_loss` is called, from another thread, if another process takes it over.
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if a file cannot be written or read.
@@ -195,7 +195,7 @@ impl Lease {
         let path = folder.lease(next);
         let mut file = match File::create_new(&path) {
             Ok(file) => file,
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Claim::Held(holder(&path))),
             Err(error) => return Err(failed(&path, &error)),
         };
@@ -383,7 +383,7 @@ mod tests {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "nobody has asked for its end");
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "it was not asked to end");
         assert!(!is_alive(child.id()));
         child.wait().unwrap();
         assert!(!is_alive(child.id()));

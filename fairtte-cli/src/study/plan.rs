@@ -21,7 +21,7 @@ use crate::merged::Merged;
 use crate::run_file::RunFile;
 use crate::run_folder::{read_json, write_json, write_text};
 
-/// Raised when the same settings would train something else, so that trials of earlier versions are not taken for theirs.
+/// Raised when the same settings would train something else, so that trials of earlier versions are not treated as theirs.
 const ENGINE: u32 = 1;
 
 /// Folder of the trainings of a comparison that serve all attributes.

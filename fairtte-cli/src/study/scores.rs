@@ -1,5 +1,5 @@
 //! What a finished trial leaves behind: the metrics of every epoch that a rule kept, in the validation and the test part,
-//! for everybody and for every group; no curves and no replicates.
+//! for all samples and for every group; no curves and no replicates.
 
 use std::collections::BTreeMap;
 use std::path::Path;

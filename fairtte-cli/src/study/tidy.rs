@@ -27,7 +27,7 @@ pub(crate) fn pack_model(folder: &TrialFolder) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.clone(), problem: error.to_string() };
     let temporary = path.with_extension("part");
     let mut archive = Builder::new(File::create(&temporary).map_err(failed)?);
-    // The same bytes whoever packs them, and when.
+    // The same bytes on every machine and at every time.
     archive.mode(HeaderMode::Deterministic);
     for file in all.iter().filter(|file| file.exists()) {
         let name = file.strip_prefix(folder.path()).unwrap_or(file);

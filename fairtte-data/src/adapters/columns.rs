@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::DataError;
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 
 /// A word of eight bytes of 1.
 const ONES: u64 = u64::from_ne_bytes([1; 8]);

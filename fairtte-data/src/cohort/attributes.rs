@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use self::rule::LevelRule;
 use crate::DataError;
 use crate::cohort::{AttributeColumn, Cohort};
-use crate::error::nearest;
+use crate::nearest::nearest;
 
 pub use self::rule::{FittedAttribute, RenamedLevel};
 

@@ -12,8 +12,8 @@
 use fairtte_metrics::classification::binary_at_horizon;
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
 use crate::cohort::{Cohort, Exclusion, Reason, Sample};
+use crate::{DataError, SettingsOf};
 
 /// The time of every sample of a class.
 pub(crate) const CLASS_TIME: f64 = 1.0;
@@ -36,8 +36,7 @@ impl HorizonConfig {
         if self.horizon.is_finite() && self.horizon > 0.0 {
             return Ok(());
         }
-        let (key, value) = ("task.binary.horizon", self.horizon.to_string());
-        Err(DataError::InvalidSetting { key, value, expected: "a finite number > 0" })
+        Err(DataError::setting(SettingsOf::Horizon, "horizon", self.horizon, "a finite number > 0"))
     }
 }
 

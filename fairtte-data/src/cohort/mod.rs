@@ -36,7 +36,8 @@ use rayon::iter::Either;
 use rayon::prelude::*;
 
 use crate::DataError;
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 use crate::table::repeats::repeats;
 
 /// One image with its outcome.

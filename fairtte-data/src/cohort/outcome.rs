@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// Which numbers in the column of events are what, the table `[outcome]` of a run file; 0 is censored.
 ///
-/// An event of a competing kind ends the observation: whoever had it will not have the event of `cause` any more, whereas
-/// somebody who is censored still may. A number that is nowhere in this table is an error.
+/// An event of a competing kind ends the observation: a subject who had it will not have the event of `cause` any more, whereas
+/// a censored one still may. A number that is nowhere in this table is an error.
 ///
 /// ```
 /// use fairtte_data::cohort::{CauseOfEnd, OutcomeConfig};
@@ -49,21 +49,22 @@ impl OutcomeConfig {
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
-        let invalid = |key, value: String, expected| Err(DataError::InvalidSetting { key, value, expected });
+        let invalid =
+            |field, value: String, expected| Err(DataError::setting(SettingsOf::Outcome, field, value, expected));
         if self.competing.is_empty() {
             let expected = "at least one number: events of one kind need no [outcome]";
-            return invalid("outcome.competing", "[]".to_owned(), expected);
+            return invalid("competing", "[]".to_owned(), expected);
         }
         let mut seen = Vec::new();
-        let all = std::iter::once(("outcome.cause", &self.cause))
-            .chain(self.competing.iter().map(|code| ("outcome.competing", code)))
-            .chain(self.censored.iter().map(|code| ("outcome.censored", code)));
-        for (key, code) in all {
+        let all = std::iter::once(("cause", &self.cause))
+            .chain(self.competing.iter().map(|code| ("competing", code)))
+            .chain(self.censored.iter().map(|code| ("censored", code)));
+        for (field, code) in all {
             if *code == 0 {
-                return invalid(key, "0".to_owned(), "numbers of at least 1: 0 is censored");
+                return invalid(field, "0".to_owned(), "numbers of at least 1: 0 is censored");
             }
             if seen.contains(code) {
-                return invalid(key, code.to_string(), "every number once in [outcome]");
+                return invalid(field, code.to_string(), "every number once in [outcome]");
             }
             seen.push(*code);
         }
@@ -122,13 +123,13 @@ mod tests {
         let refused = |config: &OutcomeConfig| config.check().err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(refused(&outcome(1, &[2, 3], &[4])), "");
         let cases = [
-            (outcome(1, &[], &[]), "outcome.competing is [], expected at least one number"),
-            (outcome(0, &[2], &[]), "outcome.cause is 0, expected numbers of at least 1"),
-            (outcome(1, &[0], &[]), "outcome.competing is 0, expected numbers of at least 1"),
-            (outcome(1, &[2], &[0]), "outcome.censored is 0, expected numbers of at least 1"),
-            (outcome(1, &[2, 1], &[]), "outcome.competing is 1, expected every number once"),
-            (outcome(1, &[2, 2], &[]), "outcome.competing is 2, expected every number once"),
-            (outcome(1, &[2], &[2]), "outcome.censored is 2, expected every number once"),
+            (outcome(1, &[], &[]), "competing is [], expected at least one number"),
+            (outcome(0, &[2], &[]), "cause is 0, expected numbers of at least 1"),
+            (outcome(1, &[0], &[]), "competing is 0, expected numbers of at least 1"),
+            (outcome(1, &[2], &[0]), "censored is 0, expected numbers of at least 1"),
+            (outcome(1, &[2, 1], &[]), "competing is 1, expected every number once"),
+            (outcome(1, &[2, 2], &[]), "competing is 2, expected every number once"),
+            (outcome(1, &[2], &[2]), "censored is 2, expected every number once"),
         ];
         for (config, message) in cases {
             assert!(refused(&config).starts_with(message), "{config:?}: {}", refused(&config));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// Default of the maximum number of levels of a one-hot encoded column.
 const MOST_LEVELS: usize = 100;
@@ -96,25 +96,22 @@ impl FeatureConfig {
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
-        let invalid = |key, value: String, expected| Err(DataError::InvalidSetting { key, value, expected });
+        let invalid =
+            |field, value: String, expected| Err(DataError::setting(SettingsOf::Features, field, value, expected));
         if self.features.is_none() && self.numeric.is_empty() && self.categorical.is_empty() {
             let expected = "features = \"all\", or columns under numeric or categorical";
-            return invalid("data.tabular.features", "not given".to_owned(), expected);
+            return invalid("features", "not given".to_owned(), expected);
         }
         if self.max_levels == 0 {
-            return invalid("data.tabular.max-levels", "0".to_owned(), "a whole number >= 1");
+            return invalid("max-levels", "0".to_owned(), "a whole number >= 1");
         }
-        let lists = [
-            ("data.tabular.numeric", &self.numeric),
-            ("data.tabular.categorical", &self.categorical),
-            ("data.tabular.exclude", &self.exclude),
-        ];
+        let lists = [("numeric", &self.numeric), ("categorical", &self.categorical), ("exclude", &self.exclude)];
         let mut named: Vec<&str> = Vec::new();
-        for (key, columns) in lists {
+        for (field, columns) in lists {
             for column in columns {
                 if named.contains(&column.as_str()) {
                     let expected = "each column once in numeric, categorical and exclude together";
-                    return invalid(key, format!("\"{column}\" again"), expected);
+                    return invalid(field, format!("\"{column}\" again"), expected);
                 }
                 named.push(column);
             }

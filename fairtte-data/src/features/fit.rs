@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{FeatureChoice, FeatureConfig, MissingPolicy};
 use super::table::{FeatureColumn, FeatureTable};
-use crate::DataError;
-use crate::error::nearest;
+use crate::nearest::nearest;
+use crate::{DataError, SettingsOf};
 
 /// Fitted encodings of the columns of a table, in the order of the features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -145,19 +145,17 @@ impl TabularFeatures {
         if names.is_empty() {
             let reasons: Vec<String> = self.left_out.iter().map(ToString::to_string).collect();
             let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
-            return Err(DataError::InvalidSetting {
-                key: "data.tabular.features",
-                value: format!("a choice that leaves no feature{reasons}"),
-                expected: "at least one column that differs between training samples",
-            });
+            let value = format!("a choice that leaves no feature{reasons}");
+            let expected = "at least one column that differs between training samples";
+            return Err(DataError::setting(SettingsOf::Features, "features", value, expected));
         }
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(DataError::InvalidSetting {
-                key: "data.tabular.features",
-                value: format!("a choice with two features named \"{}\"", pair[0]),
-                expected: "different names: rename or exclude a column",
-            }),
+            Some(pair) => {
+                let value = format!("a choice with two features named \"{}\"", pair[0]);
+                let expected = "different names: rename or exclude a column";
+                Err(DataError::setting(SettingsOf::Features, "features", value, expected))
+            }
             None => Ok(()),
         }
     }

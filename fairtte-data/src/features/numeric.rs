@@ -7,7 +7,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use crate::DataError;
-use crate::error::nearest;
+use crate::nearest::nearest;
 use crate::predictions::{SAMPLE, invalid, named_or_either, read_samples};
 use crate::table::Table;
 

@@ -7,7 +7,8 @@ use fairtte_metrics::SampleId;
 
 use crate::DataError;
 use crate::cohort::Cohort;
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 
 /// Columns of text, one cell per sample; never the time, the event or the identities.
 #[derive(Clone, Debug, PartialEq)]

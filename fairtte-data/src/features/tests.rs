@@ -168,10 +168,7 @@ fn columns_that_say_nothing_in_training_are_left_out_with_a_note() {
         ]
     );
     let nothing = message(text, "categorical = ['site', 'blank']", 2);
-    assert!(
-        nothing.starts_with("data.tabular.features is a choice that leaves no feature (column \"site\""),
-        "{nothing}"
-    );
+    assert!(nothing.starts_with("features is a choice that leaves no feature (column \"site\""), "{nothing}");
 }
 
 #[test]
@@ -204,11 +201,11 @@ fn outcome_and_identity_are_refused_and_unknown_names_get_the_nearest() {
 #[test]
 fn contradicting_settings_are_refused() {
     for (settings, expected) in [
-        ("", "data.tabular.features is not given, expected features = \"all\", or columns"),
-        ("numeric = ['a']\ncategorical = ['a']", "data.tabular.categorical is \"a\" again, expected each column once"),
-        ("numeric = ['a']\nexclude = ['a']", "data.tabular.exclude is \"a\" again"),
-        ("numeric = ['a', 'a']", "data.tabular.numeric is \"a\" again"),
-        ("features = 'all'\nmax-levels = 0", "data.tabular.max-levels is 0"),
+        ("", "features is not given, expected features = \"all\", or columns"),
+        ("numeric = ['a']\ncategorical = ['a']", "categorical is \"a\" again, expected each column once"),
+        ("numeric = ['a']\nexclude = ['a']", "exclude is \"a\" again"),
+        ("numeric = ['a', 'a']", "numeric is \"a\" again"),
+        ("features = 'all'\nmax-levels = 0", "max-levels is 0"),
     ] {
         let message = message("a\n1\n2\n", settings, 2);
         assert!(message.starts_with(expected), "{settings}: {message}");

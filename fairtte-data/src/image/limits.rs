@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Undecodable;
-use crate::DataError;
 use crate::cohort::Reason;
+use crate::{DataError, SettingsOf};
 
 /// The largest image that is decoded, `[image.limits]`.
 ///
@@ -42,9 +42,9 @@ impl Limits {
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
-        for (key, value) in [("image.limits.max-pixels", self.max_pixels), ("image.limits.max-bytes", self.max_bytes)] {
+        for (field, value) in [("limits.max-pixels", self.max_pixels), ("limits.max-bytes", self.max_bytes)] {
             if value == 0 {
-                return Err(DataError::InvalidSetting { key, value: value.to_string(), expected: "1 or more" });
+                return Err(DataError::setting(SettingsOf::Image, field, value, "1 or more"));
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_limit_of_zero_is_refused_by_its_key() {
         let error = Limits { max_bytes: 0, ..Limits::default() }.check().expect_err("0 bytes").to_string();
-        assert!(error.contains("image.limits.max-bytes"), "{error}");
+        assert!(error.contains("limits.max-bytes"), "{error}");
         assert!(Limits::default().check().is_ok());
     }
 }

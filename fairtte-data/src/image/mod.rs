@@ -32,7 +32,7 @@ pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPix
 pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
 pub use volume_resize::{Resampling, resize_volume};
 
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// Size and channels to which every image of a cohort is converted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,18 +77,11 @@ impl ImageConfig {
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
         if !matches!(self.size.len(), 2 | 3) || self.size.iter().any(|extent| !(1..=4096).contains(extent)) {
-            return Err(DataError::InvalidSetting {
-                key: "image.size",
-                value: format!("{:?}", self.size),
-                expected: "[height, width] or [depth, height, width], each from 1 to 4096",
-            });
+            let expected = "[height, width] or [depth, height, width], each from 1 to 4096";
+            return Err(DataError::setting(SettingsOf::Image, "size", format!("{:?}", self.size), expected));
         }
         if !matches!(self.channels, 1 | 3) {
-            return Err(DataError::InvalidSetting {
-                key: "image.channels",
-                value: self.channels.to_string(),
-                expected: "1 or 3",
-            });
+            return Err(DataError::setting(SettingsOf::Image, "channels", self.channels, "1 or 3"));
         }
         self.limits.check()
     }

@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use super::{Batches, HostBatch};
 
-/// The batches of an epoch one after the other: made when asked for, or before.
+/// The batches of an epoch one after the other: made on request, or before.
 #[derive(Debug)]
 pub struct Ahead<'l>(Source<'l>);
 
@@ -22,7 +22,7 @@ enum Source<'l> {
 }
 
 impl<'l> Ahead<'l> {
-    /// The batches at increasing `places` of `batches`, of which at most `n_ahead` are made before they are asked for; 0 = each
+    /// The batches at increasing `places` of `batches`, of which at most `n_ahead` are made before they are requested; 0 = each
     /// when it is. The thread that makes them ends with them, or at the first batch after this is dropped.
     pub fn new<'s>(
         mut batches: Batches<'l>,

@@ -15,9 +15,9 @@
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
 use crate::cohort::Cohort;
 use crate::image::{ImageConfig, ImageStore, StoredPixels};
+use crate::{DataError, SettingsOf};
 
 /// The transformation of intensities after they are scaled to \[0, 1\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,11 +78,9 @@ impl IntensityConfig {
             if n_channels == 3 {
                 return Ok(Some(Intensity::of(mean.to_vec(), deviation.to_vec())));
             }
-            Err(DataError::InvalidSetting {
-                key: "intensity",
-                value: format!("\"{name}\" with image.channels = {n_channels}"),
-                expected: "image.channels = 3, because its constants belong to red, green and blue",
-            })
+            let value = format!("\"{name}\" with image.channels = {n_channels}");
+            let expected = "image.channels = 3, because its constants belong to red, green and blue";
+            Err(DataError::setting(SettingsOf::Intensity, "intensity", value, expected))
         };
         match self {
             Self::Standardise => Ok(None),

@@ -7,13 +7,16 @@
 
 mod ahead;
 pub(crate) mod augment;
+mod batches;
 pub(crate) mod intensity;
 
 pub use ahead::Ahead;
 pub use augment::{Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip};
+pub use batches::Batches;
 pub use intensity::{Intensity, IntensityConfig};
 
 mod conversion;
+mod making;
 mod order;
 mod stored;
 
@@ -21,19 +24,15 @@ pub use order::draw_rows;
 pub use stored::Stored;
 
 use std::fmt;
-use std::ops::Range;
 
 use fairtte_metrics::{GroupId, SampleId};
-use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
-use rayon::slice::ParallelSliceMut as _;
 
-use self::conversion::{Changes, Conversion, Scratch};
 use self::intensity::store_position;
 use self::order::{earlier_draws, epoch_runs, runs_ranges};
-use crate::DataError;
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
 use crate::image::{ImageStore, StoredPixels};
+use crate::{DataError, SettingsOf};
 
 /// The order in which an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -311,11 +310,7 @@ impl<'a> Loader<'a> {
         epoch: u64,
     ) -> Result<Batches<'_>, DataError> {
         if batch_size == 0 {
-            return Err(DataError::InvalidSetting {
-                key: "batch-size",
-                value: "0".to_owned(),
-                expected: "a whole number >= 1",
-            });
+            return Err(DataError::setting(SettingsOf::Batches, "batch-size", batch_size, "a whole number >= 1"));
         }
         let runs = epoch_runs(rows, sampling, seed, epoch)?;
         let ranges = runs_ranges(&runs, batch_size);
@@ -325,126 +320,6 @@ impl<'a> Loader<'a> {
             _ => Some(earlier_draws(&order)),
         };
         Ok(Batches { loader: self, order, draws, seed, epoch, ranges: ranges.into_iter(), as_stored: false })
-    }
-
-    /// `draws` holds for every row the number of its earlier draws in the epoch; `None` for prediction.
-    fn batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> HostBatch {
-        let n_values = self.n_channels() * self.size().iter().product::<usize>();
-        let mut pixels = vec![0.0; rows.len() * n_values];
-        let fill = |scratch: &mut Scratch, (at, values): (usize, &mut [f32])| {
-            let row = rows[at];
-            let giver = self.inputs.get(row).copied().unwrap_or(row);
-            let (store, position, conversion) = match &self.input {
-                Input::Images { store, positions, conversion } => (store, positions[giver], conversion),
-                Input::Features(features) => {
-                    values.copy_from_slice(features.row(giver));
-                    self.transforms.iter().for_each(|transform| transform.apply(row, epoch, values, &[n_values]));
-                    return;
-                }
-            };
-            let augmentation = self.drawn(row, draws.map(|draws| draws[at]), seed, epoch);
-            let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
-            let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
-            let changes = Changes { transforms, row, epoch, augmentation };
-            conversion.convert(store.pixels(position), &changes, scratch, values);
-        };
-        if pixels.len() < PARALLEL_VALUES {
-            let mut scratch = Scratch::default();
-            pixels.chunks_exact_mut(n_values).enumerate().for_each(|image| fill(&mut scratch, image));
-        } else {
-            pixels.par_chunks_exact_mut(n_values).enumerate().for_each_init(Scratch::default, fill);
-        }
-        let masks = self.masks.as_ref().map(|masks| self.masks_of(masks, rows, draws, seed, epoch));
-        HostBatch { pixels, masks, ..self.identities(rows) }
-    }
-
-    /// As [`batch`](Self::batch), but the values as they are stored.
-    fn stored_batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> Option<HostBatch> {
-        let Input::Images { store, conversion, .. } = &self.input else { return None };
-        let keeps_values = self.augmentation.as_ref().is_none_or(Augmentation::keeps_values);
-        if !(keeps_values && self.transforms.is_empty() && !conversion.is_per_image()) {
-            return None;
-        }
-        let change = |at: usize| self.drawn(rows[at], draws.map(|draws| draws[at]), seed, epoch);
-        let (words, bits) = match store.size().len() {
-            3 => (self.words::<u16>(rows, change)?, u16::BITS as usize),
-            _ => (self.words::<u8>(rows, change)?, u8::BITS as usize),
-        };
-        let (n_channels, scale) = (store.n_stored_channels(), conversion.scale_of_stored().to_vec());
-        let masks = self.masks.as_ref().map(|masks| self.masks_of(masks, rows, draws, seed, epoch));
-        Some(HostBatch { stored: Some(Stored { words, bits, n_channels, scale }), masks, ..self.identities(rows) })
-    }
-
-    /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`, in words.
-    fn words<'s, V: stored::Value>(
-        &'s self,
-        rows: &[usize],
-        change: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
-    ) -> Option<Vec<i32>> {
-        let Input::Images { store, positions, .. } = &self.input else { return None };
-        let n_values = store.n_stored_channels() * self.size().iter().product::<usize>();
-        let fill = |(at, target): (usize, &mut [V])| {
-            let giver = self.inputs.get(rows[at]).copied().unwrap_or(rows[at]);
-            let Some(source) = V::of(store.pixels(positions[giver])) else { return false };
-            match change(at) {
-                Some((augmentation, draw)) => augmentation.apply_straight(&draw, source, target),
-                None => target.copy_from_slice(source),
-            }
-            true
-        };
-        stored::words(rows.len() * n_values, |values| {
-            if values.len() < PARALLEL_VALUES {
-                values.chunks_exact_mut(n_values).enumerate().all(fill)
-            } else {
-                values.par_chunks_exact_mut(n_values).enumerate().all(fill)
-            }
-        })
-    }
-
-    /// The change of the image of a row, which `earlier` draws of it precede in the epoch; `None` for prediction.
-    fn drawn(&self, row: usize, earlier: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, augment::Draw)> {
-        let augmentation = self.augmentation.as_ref()?;
-        let sample = &self.cohort.samples[row].sample_id;
-        let draw = earlier.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
-        Some((augmentation, draw.unwrap_or_else(|| augmentation.centre())))
-    }
-
-    /// The batch of these rows without images, features and masks.
-    fn identities(&self, rows: &[usize]) -> HostBatch {
-        let samples = || rows.iter().map(|&row| &self.cohort.samples[row]);
-        HostBatch {
-            rows: rows.to_vec(),
-            sample_ids: samples().map(|sample| sample.sample_id.clone()).collect(),
-            pixels: Vec::new(),
-            stored: None,
-            shape: [rows.len(), self.n_channels()].iter().chain(self.size()).copied().collect(),
-            time: samples().map(|sample| sample.time).collect(),
-            event: samples().map(|sample| sample.event).collect(),
-            competing: samples().map(|sample| sample.place_of_competing(&self.causes)).collect(),
-            groups: rows.iter().map(|&row| self.groups[row]).collect(),
-            masks: None,
-        }
-    }
-
-    /// The classes of the pixels of a batch, `[batch, height, width]`.
-    fn masks_of(&self, masks: &MaskInput<'_>, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> Vec<u8> {
-        let n_pixels: usize = self.size().iter().product();
-        let mut labels = vec![0; rows.len() * n_pixels];
-        for (at, mask) in labels.chunks_exact_mut(n_pixels).enumerate() {
-            let row = rows[at];
-            let giver = self.inputs.get(row).copied().unwrap_or(row);
-            let StoredPixels::Picture(stored) = masks.store.pixels(masks.positions[giver]) else {
-                unreachable!("masks are stored as pictures")
-            };
-            match self.drawn(row, draws.map(|draws| draws[at]), seed, epoch) {
-                Some((augmentation, draw)) => augmentation.apply_to_labels(&draw, stored, mask),
-                None => mask.copy_from_slice(stored),
-            }
-            for label in mask {
-                *label = masks.classes[usize::from(*label)];
-            }
-        }
-        labels
     }
 }
 
@@ -457,57 +332,3 @@ impl Input<'_> {
         }
     }
 }
-
-/// The batches of one epoch, see [`Loader::batches`]. Skipping batches does not read them.
-#[derive(Debug)]
-pub struct Batches<'l> {
-    loader: &'l Loader<'l>,
-    order: Vec<usize>,
-    /// How often each entry of `order` was drawn before; `None` without random augmentation.
-    draws: Option<Vec<u64>>,
-    seed: u64,
-    epoch: u64,
-    ranges: std::vec::IntoIter<Range<usize>>,
-    as_stored: bool,
-}
-
-impl Batches<'_> {
-    /// The same batches with the values of images as they are stored, where nothing else is done to them than to cut and mirror
-    /// them; the others are intensities as before.
-    #[must_use]
-    pub fn as_stored(self) -> Self {
-        Self { as_stored: true, ..self }
-    }
-
-    /// The rows of the epoch in their order.
-    pub fn order(&self) -> &[usize] {
-        &self.order
-    }
-
-    /// The rows of every remaining batch, in order, without making the batches.
-    pub fn rows(&self) -> impl Iterator<Item = &[usize]> {
-        self.ranges.as_slice().iter().map(|range| &self.order[range.clone()])
-    }
-}
-
-impl Iterator for Batches<'_> {
-    type Item = HostBatch;
-
-    fn next(&mut self) -> Option<HostBatch> {
-        self.nth(0)
-    }
-
-    fn nth(&mut self, n: usize) -> Option<HostBatch> {
-        let range = self.ranges.nth(n)?;
-        let draws = self.draws.as_ref().map(|draws| &draws[range.clone()]);
-        let (rows, Self { loader, seed, epoch, .. }) = (&self.order[range], &*self);
-        let stored = if self.as_stored { loader.stored_batch(rows, draws, *seed, *epoch) } else { None };
-        Some(stored.unwrap_or_else(|| loader.batch(rows, draws, *seed, *epoch)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.ranges.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Batches<'_> {}

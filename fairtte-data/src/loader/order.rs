@@ -10,7 +10,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::Sampling;
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// `n` of `rows`, or all if there are fewer, drawn without replacement from the stream `samples/NAME` of `seed`; in the order
 /// of `rows`. O(rows).
@@ -112,8 +112,7 @@ fn cumulative_weights(weights: &[f64], n_rows: usize) -> Result<Vec<f64>, DataEr
     if weights.len() != n_rows {
         return Err(DataError::ShapeMismatch { what: "list of weights", found: weights.len(), expected: n_rows });
     }
-    let invalid =
-        |value: f64, expected| DataError::InvalidSetting { key: "weights", value: value.to_string(), expected };
+    let invalid = |value: f64, expected| DataError::setting(SettingsOf::Batches, "weights", value, expected);
     if let Some(&weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
         return Err(invalid(weight, "finite numbers >= 0"));
     }

@@ -6,7 +6,6 @@
 //! up to [`SURVIVAL_TOLERANCE`] beyond is removed and counted. Numbers of another scale are refused as a whole
 //! ([`OtherScale`]).
 
-use std::fmt;
 use std::path::Path;
 
 use fairtte_metrics::{SURVIVAL_TOLERANCE, SampleId, SubjectId};
@@ -15,13 +14,14 @@ use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::label_rule::parse_event;
 use crate::cohort::{Cohort, Sample};
-use crate::error::nearest;
-use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
+use crate::nearest::nearest;
 use crate::predictions::file::{SAMPLE, read_samples};
+use crate::predictions::other_scale::OtherScale;
 use crate::predictions::outcomes::{ColumnNames, invalid, is_same, refuse_unused};
 use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles, samples};
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
+use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma};
 
 pub(crate) const PROBABILITY: &str = "probability";
 const LABEL: &str = "label";
@@ -68,49 +68,6 @@ impl ClassOptions {
 
     fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(LABEL)
-    }
-}
-
-/// What numbers are that are no probabilities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherScale {
-    /// 100 p: none is negative, none exceeds 100.
-    Percent,
-    /// Logits or other scores on both sides of 0.
-    Logit,
-    /// Scores above 100.
-    Risk,
-}
-
-impl OtherScale {
-    /// What to do with the numbers.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Percent => "divide them by 100",
-            Self::Logit => "write 1 / (1 + exp(-value)) if they are logits; other scores have no probability",
-            Self::Risk => {
-                "scores without a probability have ranks only, and calibration and thresholds need probabilities"
-            }
-        }
-    }
-
-    /// That of numbers between these.
-    fn of(lowest: f64, highest: f64) -> Self {
-        match (lowest, highest) {
-            (lowest, _) if lowest < -SURVIVAL_TOLERANCE => Self::Logit,
-            (_, highest) if highest <= 100.0 * (1.0 + SURVIVAL_TOLERANCE) => Self::Percent,
-            _ => Self::Risk,
-        }
-    }
-}
-
-impl fmt::Display for OtherScale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Percent => "percent",
-            Self::Logit => "logits or scores",
-            Self::Risk => "scores",
-        })
     }
 }
 

@@ -12,29 +12,12 @@ use std::path::Path;
 
 use fairtte_metrics::{SURVIVAL_TOLERANCE, SampleId};
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::predictions::looks_like::LooksLike;
+use crate::predictions::repairs::{CurveRepairs, MOST_REPAIRED, REPAIR_LIMIT, Rising};
 use crate::table::Table;
-
-/// A change of a cell up to this is a small one.
-pub(crate) const REPAIR_LIMIT: f64 = 0.01;
-/// The percentage of cells that a repair may change by more than [`REPAIR_LIMIT`].
-pub(crate) const MOST_REPAIRED: usize = 5;
-
-/// The treatment of a curve that rises by more than [`SURVIVAL_TOLERANCE`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rising {
-    /// It is an error.
-    #[default]
-    Refuse,
-    /// Each value becomes the lowest up to its time, and the changes are counted. It is an error if that changes more than
-    /// 5 % of the cells by more than 0.01.
-    RunningMinimum,
-    /// The same, whatever it changes.
-    RunningMinimumOfAll,
-}
+use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma, time_of};
 
 /// What the cells of curves are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,35 +26,6 @@ pub(crate) enum Curves {
     Survival(Rising),
     /// F(t) of one of several causes; kept is 1 - F(t).
     Incidence,
-}
-
-/// The changes that bring every curve into \[0, 1\] and make it non-increasing; numerical noise counts too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct CurveRepairs {
-    /// Rows in which a cell was changed.
-    pub n_rows: usize,
-    /// Cells that were changed.
-    pub n_cells: usize,
-    /// The largest change of a cell; 0 without changes.
-    pub largest_change: f64,
-}
-
-impl CurveRepairs {
-    /// Whether every change is within [`SURVIVAL_TOLERANCE`].
-    pub fn is_noise(&self) -> bool {
-        self.largest_change <= SURVIVAL_TOLERANCE
-    }
-}
-
-/// The number in a column name, if it is one (not necessarily a valid time).
-pub(crate) fn time_of(name: &str) -> Option<f64> {
-    name.trim().parse().ok()
-}
-
-/// Whether `text` is a number written with a decimal comma, as `0,5`.
-pub(crate) fn has_decimal_comma(text: &str) -> bool {
-    text.matches(',').count() == 1 && time_of(&text.replace(',', ".")).is_some()
 }
 
 /// A column whose name is not a number but contains one, as other programs write times: `X0.5`, `t_0.5`, `S(0.5)`.
@@ -249,9 +203,6 @@ fn read_values(table: &Table, samples: &[SampleId], names: &[String]) -> Result<
     }
     Ok(values)
 }
-
-/// What is expected instead of a number with a decimal comma.
-pub(crate) const DECIMAL_POINT: &str = "a number with a decimal point, not a comma";
 
 fn invalid_survival(table: &Table, samples: &[SampleId], row: usize, time: &str, text: String) -> DataError {
     DataError::InvalidSurvival {

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::DataError;
 use crate::cohort::Cohort;
 use crate::error::Place;
-use crate::predictions::curve_columns::{
-    CurveRepairs, Curves, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
-};
+use crate::predictions::curve_columns::{Curves, check_grid, read_survival, refuse_decimal_comma};
+use crate::predictions::repairs::{CurveRepairs, Rising};
+use crate::table::decimal::time_of;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet, write_parquet_batches};
 
 const METADATA_KEY: &str = "fairtte.predictions";

@@ -10,7 +10,7 @@ use fairtte_metrics::SampleId;
 use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::{Cohort, Sample};
-use crate::error::nearest;
+use crate::nearest::nearest;
 use crate::predictions::file::{SAMPLE, read_samples};
 use crate::predictions::outcomes::invalid;
 use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles};

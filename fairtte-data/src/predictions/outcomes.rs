@@ -6,10 +6,10 @@ use fairtte_metrics::{Outcomes, SampleId};
 
 use crate::cohort::AttributeColumn;
 use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
-use crate::error::nearest;
-use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
+use crate::nearest::nearest;
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
+use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma};
 use crate::{DataError, Place};
 
 /// The columns with a role in a table of curves, where they do not have the usual names.

@@ -14,8 +14,7 @@ use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample, is_record, read_cohort};
-use crate::error::nearest;
-use crate::nearest::synonym;
+use crate::nearest::{nearest, synonym};
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
 use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
 use crate::predictions::outcomes::{ColumnNames, RowOutcome, invalid, outcomes};
@@ -136,7 +135,7 @@ pub(super) fn refuse_roles(attributes: &[&str], roles: &[Option<&str>]) -> Resul
     Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem })
 }
 
-/// A table of somebody else's samples, with the attributes that were asked for.
+/// A table of samples from outside, with the requested attributes.
 pub trait OutsideTable {
     /// The samples, with the raw values of the attributes.
     fn cohort(&self) -> &Cohort;

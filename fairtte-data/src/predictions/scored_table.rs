@@ -14,15 +14,15 @@ use ndarray::{Array2, Axis};
 use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::Cohort;
-use crate::error::nearest;
-use crate::predictions::curve_columns::{
-    CurveRepairs, Curves, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
-};
+use crate::nearest::nearest;
+use crate::predictions::curve_columns::{Curves, check_grid, look_alike, read_survival, refuse_decimal_comma};
 use crate::predictions::file::{SAMPLE, read_samples};
 use crate::predictions::outcomes::ColumnNames;
+use crate::predictions::repairs::{CurveRepairs, Rising};
 use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles, samples};
 use crate::predictions::values::read_attributes;
 use crate::table::Table;
+use crate::table::decimal::time_of;
 
 /// Curves with their outcomes and attributes.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use fairtte_metrics::SampleId;
 use crate::DataError;
 use crate::cohort::AttributeColumn;
 use crate::cohort::attributes::same_ignoring_case;
-use crate::error::nearest;
+use crate::nearest::nearest;
 use crate::predictions::outcomes::invalid;
 use crate::table::Table;
 

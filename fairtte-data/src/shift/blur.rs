@@ -8,8 +8,8 @@
 
 use fairtte_metrics::GroupId;
 
-use crate::DataError;
 use crate::loader::PixelTransform;
+use crate::{DataError, SettingsOf};
 
 /// Widest blur that a setting may ask for, in pixels; wider ones remove all structure of a stored picture.
 pub(crate) const WIDEST: f64 = 100.0;
@@ -29,11 +29,7 @@ impl GaussianBlur {
     /// [`DataError::InvalidSetting`] unless `sigma` is in (0, 100].
     pub fn new(sigma: f64) -> Result<Self, DataError> {
         if !(sigma > 0.0 && sigma <= WIDEST) {
-            return Err(DataError::InvalidSetting {
-                key: "shift.blur",
-                value: sigma.to_string(),
-                expected: "a number of pixels in (0, 100]",
-            });
+            return Err(DataError::setting(SettingsOf::Shift, "blur", sigma, "a number of pixels in (0, 100]"));
         }
         Ok(Self::of(sigma))
     }
@@ -326,7 +322,7 @@ mod tests {
     fn a_width_out_of_range_is_refused() {
         for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY, 100.5] {
             let message = GaussianBlur::new(sigma).unwrap_err().to_string();
-            assert!(message.starts_with("shift.blur is") && message.ends_with("(0, 100]"), "{message}");
+            assert!(message.starts_with("blur is") && message.ends_with("(0, 100]"), "{message}");
         }
     }
 

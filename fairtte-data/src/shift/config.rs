@@ -6,7 +6,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::blur::GaussianBlur;
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// Settings of [`apply_shift`](super::apply_shift); at least one of `blur`, `time-noise`, `censoring-flip`, `permute` and
 /// `undersample`.
@@ -161,7 +161,8 @@ impl ShiftConfig {
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check(&self) -> Result<(), DataError> {
-        let invalid = |key, value: String, expected| Err(DataError::InvalidSetting { key, value, expected });
+        let invalid =
+            |field, value: String, expected| Err(DataError::setting(SettingsOf::Shift, field, value, expected));
         let is_changed = [self.blur, self.censoring_flip, self.permute, self.undersample].iter().any(Option::is_some);
         if !is_changed && self.time_noise.is_none() {
             let expected = "at least one of blur, time-noise, censoring-flip, permute and undersample";
@@ -175,21 +176,19 @@ impl ShiftConfig {
             if !(low.is_finite() && high.is_finite() && low < high && high >= 0.0) {
                 // With a range entirely below 0, a sample with a short time could have no positive time.
                 let expected = "two finite numbers, the lowest and the highest noise, of which the highest is >= 0";
-                return invalid("shift.time-noise", format!("[{low}, {high}]"), expected);
+                return invalid("time-noise", format!("[{low}, {high}]"), expected);
             }
         }
-        for (key, share) in [("shift.censoring-flip", self.censoring_flip), ("shift.permute", self.permute)] {
+        for (field, share) in [("censoring-flip", self.censoring_flip), ("permute", self.permute)] {
             if let Some(share) = share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
-                return invalid(key, share.to_string(), "a number in (0, 1]");
+                return invalid(field, share.to_string(), "a number in (0, 1]");
             }
         }
         match self.undersample {
             // Without any sample of the group its cut points, groups and weights could not be fitted.
-            Some(share) if !(share > 0.0 && share < 1.0) => invalid(
-                "shift.undersample",
-                share.to_string(),
-                "a number in (0, 1), since a part of the group must stay",
-            ),
+            Some(share) if !(share > 0.0 && share < 1.0) => {
+                invalid("undersample", share.to_string(), "a number in (0, 1), since a part of the group must stay")
+            }
             _ => Ok(()),
         }
     }
@@ -202,7 +201,7 @@ impl ShiftConfig {
         self.check()?;
         self.blur.map_or(Ok(()), |sigma| {
             let expected = "no blur, because the inputs are features of a table and not images";
-            Err(DataError::InvalidSetting { key: "shift.blur", value: sigma.to_string(), expected })
+            Err(DataError::setting(SettingsOf::Shift, "blur", sigma, expected))
         })
     }
 }

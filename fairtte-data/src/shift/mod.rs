@@ -39,10 +39,10 @@ pub use config::{ShiftConfig, ShiftGroup, TimeNoise};
 pub use permute::{ShiftedRows, shifted_rows};
 pub use record::{ChangedSample, ShiftRecord};
 
-use crate::DataError;
 use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::{Cohort, Sample};
-use crate::error::nearest;
+use crate::nearest::nearest;
+use crate::{DataError, SettingsOf};
 
 /// Changes the samples of `cohort` at `train_rows` that are in the group that `config` names.
 ///
@@ -88,11 +88,8 @@ pub fn apply_shift(
         let largest = train_rows.iter().map(|&row| cohort.samples[row].time).fold(0.0, f64::max);
         let range = noise.scaled(largest);
         if !(range[0].is_finite() && (largest + range[1]).is_finite()) {
-            return Err(DataError::InvalidSetting {
-                key: "shift.time-noise",
-                value: format!("{:?}", noise.bounds()),
-                expected: "noise that leaves every time finite",
-            });
+            let (value, expected) = (format!("{:?}", noise.bounds()), "noise that leaves every time finite");
+            return Err(DataError::setting(SettingsOf::Shift, "time-noise", value, expected));
         }
         let key = key(seed, "shift-noise");
         for &row in &target.rows {
@@ -160,7 +157,7 @@ impl<'a> Target<'a> {
         let invalid = |problem: String| DataError::InvalidAttribute { attribute: config.attribute.clone(), problem };
         let groups = groups.iter().find(|groups| groups.attribute() == config.attribute).ok_or_else(|| {
             let names: Vec<&str> = groups.iter().map(Groups::attribute).collect();
-            invalid(format!("shift.attribute is none of the attributes {names:?}"))
+            invalid(format!("the attribute of the shift is none of the attributes {names:?}"))
         })?;
         if groups.n() != cohort.n() {
             let (found, expected) = (groups.n(), cohort.n());
@@ -180,7 +177,7 @@ impl<'a> Target<'a> {
                 ShiftGroup::Index(_) => None,
             };
             let hint = hint.map(|name| format!(", nearest is \"{name}\"")).unwrap_or_default();
-            invalid(format!("shift.group is {}, expected one of the levels {levels:?}{hint}", config.group))
+            invalid(format!("the group of the shift is {}, expected one of the levels {levels:?}{hint}", config.group))
         })?;
         let group = GroupId(u32::try_from(index).expect("an attribute has fewer than 2^32 levels"));
         let mut rows: Vec<usize> =

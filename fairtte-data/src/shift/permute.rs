@@ -2,8 +2,8 @@
 //!
 //! Of `n` training samples of the group the `round(undersample x n)` whose identities come first in the order of a keyed hash
 //! leave the training part; of the others the `round(permute x n)` first of another hash exchange their inputs: each has those of the
-//! next one in that order, and the last those of the first. Nobody keeps the own inputs, and nobody has those of a sample that left.
-//! A single sample has nobody to exchange with. Two samples of one subject may exchange films.
+//! next one in that order, and the last those of the first. No sample keeps its own inputs, and none has those of a sample that left.
+//! A single sample has no other to exchange with. Two samples of one subject may exchange films.
 
 use std::collections::{BTreeMap, BTreeSet};
 

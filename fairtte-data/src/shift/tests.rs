@@ -182,21 +182,25 @@ fn impossible_settings_name_the_key_and_what_exists() {
             "",
             "shift is without any change, expected at least one of blur, time-noise, censoring-flip, permute and undersample",
         ),
-        ("blur = -1", "shift.blur is -1, expected a number of pixels in (0, 100]"),
-        ("censoring-flip = 90", "shift.censoring-flip is 90, expected a number in (0, 1]"),
-        ("censoring-flip = 0", "shift.censoring-flip is 0, expected a number in (0, 1]"),
-        ("time-noise = { absolute = [3.0, 3.0] }", "shift.time-noise is [3, 3], expected two finite numbers"),
-        ("time-noise = { absolute = [-3.0, -1.0] }", "shift.time-noise is [-3, -1], expected two finite numbers"),
-        ("time-noise = { absolute = [0.0, inf] }", "shift.time-noise is [0, inf], expected two finite numbers"),
+        ("blur = -1", "blur is -1, expected a number of pixels in (0, 100]"),
+        ("censoring-flip = 90", "censoring-flip is 90, expected a number in (0, 1]"),
+        ("censoring-flip = 0", "censoring-flip is 0, expected a number in (0, 1]"),
+        ("time-noise = { absolute = [3.0, 3.0] }", "time-noise is [3, 3], expected two finite numbers"),
+        ("time-noise = { absolute = [-3.0, -1.0] }", "time-noise is [-3, -1], expected two finite numbers"),
+        ("time-noise = { absolute = [0.0, inf] }", "time-noise is [0, inf], expected two finite numbers"),
         ("time-noise = { fraction = [0.0, 1e308] }", "expected noise that leaves every time finite"),
     ] {
         let message = apply_shift(&cohort, &[0, 1, 2], &groups, &config(text), 1).unwrap_err().to_string();
         assert!(message.contains(expected), "{text}: {message}");
     }
     for (attribute, group, expected) in [
-        ("race", "'F'", "shift.attribute is none of the attributes [\"age\", \"sex\"]"),
-        ("sex", "'FF'", "shift.group is \"FF\", expected one of the levels [\"F\", \"M\"], nearest is \"F\""),
-        ("sex", "2", "shift.group is 2, expected one of the levels [\"F\", \"M\"]"),
+        ("race", "'F'", "the attribute of the shift is none of the attributes [\"age\", \"sex\"]"),
+        (
+            "sex",
+            "'FF'",
+            "the group of the shift is \"FF\", expected one of the levels [\"F\", \"M\"], nearest is \"F\"",
+        ),
+        ("sex", "2", "the group of the shift is 2, expected one of the levels [\"F\", \"M\"]"),
         ("age", "'> 60'", "no training sample is in the group \"> 60\""),
     ] {
         let text = format!("attribute = '{attribute}'\ngroup = {group}\nblur = 1");
@@ -218,7 +222,7 @@ fn impossible_settings_name_the_key_and_what_exists() {
 fn features_of_a_table_cannot_be_blurred() {
     assert!(config("censoring-flip = 0.9").check_for_features().is_ok());
     let message = config("blur = 2\ncensoring-flip = 0.9").check_for_features().unwrap_err().to_string();
-    assert!(message.starts_with("shift.blur is 2, expected no blur"), "{message}");
+    assert!(message.starts_with("blur is 2, expected no blur"), "{message}");
     assert!(config("").check_for_features().is_err());
 }
 
@@ -280,7 +284,7 @@ fn permuted_samples_have_the_inputs_of_another_one_of_the_group_and_left_out_one
     assert!(rows.left_out.iter().all(|row| is_target(*row)));
     let inputs = rows.inputs(900);
     let exchanged: Vec<usize> = (0..900).filter(|row| inputs[*row] != *row).collect();
-    assert_eq!(exchanged.len(), 75, "nobody who exchanges keeps the own inputs");
+    assert_eq!(exchanged.len(), 75, "no sample that exchanges keeps its own inputs");
     let mut givers: Vec<usize> = exchanged.iter().map(|row| inputs[*row]).collect();
     givers.sort_unstable();
     assert_eq!(givers, exchanged, "everybody gives to one");
@@ -315,8 +319,8 @@ fn a_single_sample_stays_and_keeps_its_inputs() {
     assert_eq!(rows("permute = 1.0").n_permuted(), 0);
     assert!(rows("undersample = 0.99").left_out.is_empty());
     let message = |text: &str| config(text).check().unwrap_err().to_string();
-    assert_eq!(message("permute = 1.5"), "shift.permute is 1.5, expected a number in (0, 1]");
-    assert!(message("undersample = 1.0").starts_with("shift.undersample is 1, expected a number in (0, 1)"));
+    assert_eq!(message("permute = 1.5"), "permute is 1.5, expected a number in (0, 1]");
+    assert!(message("undersample = 1.0").starts_with("undersample is 1, expected a number in (0, 1)"));
     assert!(config("permute = 1.0\nundersample = 0.5").check_for_features().is_ok());
 }
 

@@ -17,7 +17,7 @@ use super::error::SimulationError;
 /// | `censoring-rate-base` | 0.4 | 0.05 to 0.9 | expected share of censored subjects before the knobs |
 /// | `time-unit` | `years` | `years`, `months`, `days` | unit of every time written |
 /// | `signal` | 1 | 0 to 1 | correlation of severity in the picture with the health condition; 0 = the picture is uninformative |
-/// | `traces` | true | | whether a picture shows the attributes of its person; false: those of somebody else |
+/// | `traces` | true | | whether a picture shows the attributes of its person; false: those of another person |
 /// | `bias` | all 0 | each 0 to 1 | the five knobs, see [`BiasKnobs`] |
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -32,7 +32,7 @@
 //!
 //! Attributes: sex F/M (1/2 each), age 21 to 89 (half over 60), race White 60, Black 20, Asian 12, Other 8 %; the
 //! biased attribute has `group-share` in group 1. They affect only `X_A` unless a knob is set; with `traces = false` not even
-//! that: the body in a picture has the attributes of somebody else, drawn from the same distribution.
+//! that: the body in a picture has the attributes of another person, drawn from the same distribution.
 //!
 //! A folder holds `images/`, `manifest.csv` (image, `subject_id`, time, event, sex, age, race), `truth.csv` (what
 //! the manifest hides) and, last, `simulation.json`. The same config and seed give the same bytes with any number of

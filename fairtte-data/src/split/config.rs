@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
 use crate::cohort::Cohort;
+use crate::{DataError, SettingsOf};
 
 use super::site;
 
@@ -146,10 +146,10 @@ impl SplitConfig {
     }
 
     fn check_fractions(&self) -> Result<(), DataError> {
-        let fractions = [("split.train", self.train), ("split.validation", self.validation), ("split.test", self.test)];
-        for (key, value) in fractions {
+        let fractions = [("train", self.train), ("validation", self.validation), ("test", self.test)];
+        for (field, value) in fractions {
             if !(value > 0.0 && value < 1.0) {
-                return invalid(key, value, "a number in (0, 1)");
+                return invalid(field, value, "a number in (0, 1)");
             }
         }
         let sum = self.train + self.validation + self.test;
@@ -164,7 +164,7 @@ impl SplitConfig {
         for (i, name) in self.stratify.iter().enumerate() {
             if name.trim().is_empty() || self.stratify[..i].contains(name) {
                 let expected = "\"event\" and names of attributes, each once";
-                return invalid("split.stratify", format!("{:?}", self.stratify), expected);
+                return invalid("stratify", format!("{:?}", self.stratify), expected);
             }
         }
         Ok(())
@@ -172,29 +172,29 @@ impl SplitConfig {
 
     fn check_folds(&self, KFold { folds, fold }: KFold) -> Result<(), DataError> {
         if !(2..=MOST_FOLDS).contains(&folds) {
-            return invalid("split.k-fold.folds", folds, "a whole number from 2 to 1000");
+            return invalid("k-fold.folds", folds, "a whole number from 2 to 1000");
         }
         if fold >= folds {
-            return invalid("split.k-fold.fold", fold, "a whole number from 0 to folds - 1");
+            return invalid("k-fold.fold", fold, "a whole number from 0 to folds - 1");
         }
         // The default fractions are allowed with any number of folds; others must be consistent with it.
         let default = Self::default();
         let is_default = (self.train, self.validation, self.test) == (default.train, default.validation, default.test);
         if !is_default && (self.test - 1.0 / folds as f64).abs() > 1e-6 {
-            return invalid("split.test", self.test, "1 / folds beside [split.k-fold], whose test part is one fold");
+            return invalid("test", self.test, "1 / folds beside k-fold, whose test part is one fold");
         }
         Ok(())
     }
 
     fn check_beside_file(&self, path: &Path) -> Result<(), DataError> {
         if path.as_os_str().is_empty() {
-            return invalid("split.file", "\"\"", "the path of a table");
+            return invalid("file", "\"\"", "the path of a table");
         }
         let alone = Self { file: self.file.clone(), ..Self::default() };
         if *self == alone {
             return Ok(());
         }
-        invalid("split.file", path.display(), "no fractions, stratify or repeat beside a file that gives the parts")
+        invalid("file", path.display(), "no fractions, stratify or repeat beside a file that gives the parts")
     }
 
     /// The chosen method; the first in the order of the errors of [`check`](Self::check) if there are several.
@@ -261,17 +261,17 @@ impl SplitConfig {
 impl LeaveSiteOut {
     fn check(&self) -> Result<(), DataError> {
         if self.site.trim().is_empty() {
-            return invalid("split.leave-site-out.site", "\"\"", "the name of a column");
+            return invalid("leave-site-out.site", "\"\"", "the name of a column");
         }
         if self.leave_out.trim().is_empty() {
-            return invalid("split.leave-site-out.leave-out", "\"\"", "a value of the column of the site");
+            return invalid("leave-site-out.leave-out", "\"\"", "a value of the column of the site");
         }
         Ok(())
     }
 }
 
-fn invalid(key: &'static str, value: impl fmt::Display, expected: &'static str) -> Result<(), DataError> {
-    Err(DataError::InvalidSetting { key, value: value.to_string(), expected })
+fn invalid(field: &'static str, value: impl fmt::Display, expected: &'static str) -> Result<(), DataError> {
+    Err(DataError::setting(SettingsOf::Split, field, value, expected))
 }
 
 impl fmt::Display for SplitConfig {

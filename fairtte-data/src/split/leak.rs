@@ -5,7 +5,7 @@ use std::fmt;
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::Serialize;
 
-use super::Part;
+use super::part::Part;
 
 /// A leak: an item found in two parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

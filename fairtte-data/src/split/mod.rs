@@ -13,9 +13,10 @@ mod assign;
 mod config;
 mod file;
 mod identical;
-mod leak;
+pub(crate) mod leak;
 #[cfg(test)]
 mod leak_tests;
+pub(crate) mod part;
 mod record;
 mod rounding;
 mod site;
@@ -25,11 +26,9 @@ mod summary;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::path::Path;
 
 use fairtte_metrics::SubjectId;
-use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::cohort::AttributeConfig;
@@ -40,60 +39,11 @@ pub use config::{KFold, LeaveSiteOut, SplitConfig};
 pub use file::{FileKey, SplitFileReport};
 pub use identical::{IdenticalImages, IdenticalSet, check_identical_files, check_identical_images};
 pub use leak::{Leak, Placed};
+pub use part::Part;
 pub use record::{PartCounts, SplitRecord, StratumCounts};
 pub use summary::{PartSize, SplitRow, SplitTable};
 
 use config::Way;
-
-/// A part of the split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// For fitting.
-    Train,
-    /// For early stopping.
-    Validation,
-    /// For the reported numbers.
-    Test,
-}
-
-impl Part {
-    /// All parts.
-    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
-
-    /// The name in `split.csv`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Validation => "validation",
-            Self::Test => "test",
-        }
-    }
-
-    /// The part named by a cell of a split file, ignoring case: `train`, `validation` (also `validate`, `valid`,
-    /// `val`), `test`.
-    ///
-    /// ```
-    /// use fairtte_data::Part;
-    ///
-    /// assert_eq!(Part::from_cell("VAL"), Some(Part::Validation));
-    /// assert_eq!(Part::from_cell("holdout"), None);
-    /// ```
-    pub fn from_cell(cell: &str) -> Option<Self> {
-        match cell.trim().to_ascii_lowercase().as_str() {
-            "train" => Some(Self::Train),
-            "validation" | "validate" | "valid" | "val" => Some(Self::Validation),
-            "test" => Some(Self::Test),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Which part each subject and each row of a cohort belongs to.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +59,7 @@ impl Split {
     }
 
     /// The same parts without these rows in `part`: their subjects keep the part, which is what is recorded and what the validation
-    /// and test part are told apart by.
+    /// and test part are distinguished by.
     #[must_use]
     pub fn without_rows(&self, part: Part, left_out: &std::collections::BTreeSet<usize>) -> Self {
         let mut split = self.clone();

@@ -11,7 +11,7 @@ use fairtte_metrics::SubjectId;
 
 use crate::DataError;
 use crate::cohort::{AttributeColumn, Cohort};
-use crate::error::nearest;
+use crate::nearest::nearest;
 
 use super::config::LeaveSiteOut;
 

@@ -107,24 +107,24 @@ fn settings_that_contradict_each_other_are_refused() {
     );
     assert_eq!(
         refused("k-fold = { folds = 5, fold = 5 }"),
-        "split.k-fold.fold is 5, expected a whole number from 0 to folds - 1"
+        "k-fold.fold is 5, expected a whole number from 0 to folds - 1"
     );
-    assert_eq!(refused("k-fold.folds = 1"), "split.k-fold.folds is 1, expected a whole number from 2 to 1000");
+    assert_eq!(refused("k-fold.folds = 1"), "k-fold.folds is 1, expected a whole number from 2 to 1000");
     assert_eq!(
         refused("train = 0.5\nvalidation = 0.2\ntest = 0.3\nk-fold.folds = 5"),
-        "split.test is 0.3, expected 1 / folds beside [split.k-fold], whose test part is one fold"
+        "test is 0.3, expected 1 / folds beside k-fold, whose test part is one fold"
     );
     assert_eq!(
         refused("file = \"a.csv\"\nrepeat = 1"),
-        "split.file is a.csv, expected no fractions, stratify or repeat beside a file that gives the parts"
+        "file is a.csv, expected no fractions, stratify or repeat beside a file that gives the parts"
     );
     assert_eq!(
         refused("stratify = [\"sex\", \"sex\"]"),
-        "split.stratify is [\"sex\", \"sex\"], expected \"event\" and names of attributes, each once"
+        "stratify is [\"sex\", \"sex\"], expected \"event\" and names of attributes, each once"
     );
     assert_eq!(
         refused("leave-site-out = { site = \"site\", leave-out = \"\" }"),
-        "split.leave-site-out.leave-out is \"\", expected a value of the column of the site"
+        "leave-site-out.leave-out is \"\", expected a value of the column of the site"
     );
     for text in ["folds = 5", "k-fold = { folds = 5, seed = 1 }", "leave-site-out = { site = \"a\" }", "k-fold = {}"] {
         assert!(toml::from_str::<SplitConfig>(text).is_err(), "{text}");

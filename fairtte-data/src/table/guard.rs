@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn only_the_process_that_read_first_reads_again() {
         let reader = AtomicU32::new(0);
-        assert!(may_read(&reader, 7), "nobody has read");
+        assert!(may_read(&reader, 7), "nothing was read yet");
         assert!(may_read(&reader, 7), "the same process");
         assert!(!may_read(&reader, 8), "a child of it");
         assert!(may_read(&reader, 7), "the parent is not affected");

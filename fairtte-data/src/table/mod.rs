@@ -4,6 +4,7 @@
 //! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
 
 pub(crate) mod bytes;
+pub(crate) mod decimal;
 mod guard;
 mod pages;
 pub(crate) mod repeats;
@@ -21,7 +22,8 @@ use polars::prelude::{
 use rayon::prelude::*;
 
 use self::guard::{guarded, require_threads};
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 use crate::{DataError, write_atomically};
 
 /// A table in memory: named columns of equal length.

@@ -1,6 +1,6 @@
 //! Tables of which another character separates the columns than the ending of their name says.
 
-use crate::predictions::curve_columns::has_decimal_comma as is_number_with_comma;
+use super::decimal;
 use crate::table::bytes::cell_ends;
 
 /// What separates columns in files of other programs, with its name in the plural.
@@ -43,7 +43,7 @@ pub(super) fn refuse_other_separator(bytes: &[u8], separator: u8) -> Result<(), 
 fn has_decimal_comma(cell: &[u8]) -> bool {
     let cell = cell.trim_ascii();
     let cell = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
-    std::str::from_utf8(cell).is_ok_and(is_number_with_comma)
+    std::str::from_utf8(cell).is_ok_and(decimal::has_decimal_comma)
 }
 
 #[cfg(test)]

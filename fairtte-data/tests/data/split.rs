@@ -63,8 +63,8 @@ fn fractions_out_of_range_are_refused() {
         let config = SplitConfig { train, validation, test, ..SplitConfig::default() };
         split_by_subject(&cohort, &config, 1).unwrap_err().to_string()
     };
-    assert_eq!(refused(0.0, 0.5, 0.5), "split.train is 0, expected a number in (0, 1)");
-    assert_eq!(refused(0.6, f64::NAN, 0.2), "split.validation is NaN, expected a number in (0, 1)");
+    assert_eq!(refused(0.0, 0.5, 0.5), "train is 0, expected a number in (0, 1)");
+    assert_eq!(refused(0.6, f64::NAN, 0.2), "validation is NaN, expected a number in (0, 1)");
     assert!(refused(0.6, 0.2, 0.3).contains("expected fractions that add up to 1"));
 }
 

@@ -237,7 +237,7 @@ fn what_is_wrong_with_a_table_is_named() {
             "column \"pid\" of patients.csv: it holds the subject and cannot be a feature",
         ),
         (rows("1,1,1,p1"), "event = 'died'\nfeatures = 'all'", "column \"died\" is not in patients.csv"),
-        (rows("1,1,1,p1"), "", "data.tabular.features is not given"),
+        (rows("1,1,1,p1"), "", "features is not given"),
         (rows("1,2,1,p1"), "numeric = ['x']", "event of sample \"row 2\" is 2, expected 1 (observed) or 0 (censored)"),
         (rows("0,1,1,p1"), "numeric = ['x']", "time of sample \"row 2\" is 0, expected a finite number > 0"),
         (

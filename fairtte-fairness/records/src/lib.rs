@@ -1,3 +1,14 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`EpochReport`]: EpochReport
+//! [`Validation`]: Validation
+//! [`GroupValidation`]: GroupValidation
+//! [`AttributeValidation`]: AttributeValidation
+//! [`Monitor`]: Monitor
+//! [`Predicted`]: Predicted
+//! [`Metrics`]: Metrics
+//! [`metrics_of`]: metrics_of
+//! [`Watched`]: Watched
+//! [`Warning`]: Warning
 #![doc = include_str!("../README.md")]
 
 mod epoch;

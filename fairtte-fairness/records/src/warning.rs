@@ -32,7 +32,7 @@ pub const EQUAL_PREDICTIONS: &str = "equal-predictions";
 /// Name of the warning that the first epoch of several was the best.
 pub const FIRST_EPOCH: &str = "first-epoch";
 
-/// Name of the warning that the concordance of a run cannot be told from 0.5.
+/// Name of the warning that the concordance of a run is not distinguishable from 0.5.
 pub const NO_RANKING: &str = "no-ranking";
 
 /// Name of the warning that the groups of an attribute are censored differently.

@@ -13,8 +13,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
-use super::{Idle, TrainingCells, Warns, Watch};
-use crate::{FairnessError, LearnerSpec, OptimiserConfig};
+use super::{Idle, Warns, Watch};
+use crate::trainable::Trainable;
+use crate::{LearnerSpec, OptimiserConfig};
 
 /// The activation between the two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,16 @@ pub struct Adversary {
     activation: Activation,
 }
 
+impl AdversarySpec {
+    /// The network `name`, with its own stream of weights and Adam with its own step size: no weight decay, clipping as for
+    /// the network that predicts.
+    pub(crate) fn trainable(&self, spec: &LearnerSpec, name: &str, learning_rate: f64) -> Trainable<Adversary> {
+        let adversary = Adversary::drawn(self, spec.weights(name), &spec.device.clone().autodiff());
+        let gradient_clip = spec.optimiser.gradient_clip;
+        Trainable::new(adversary, &OptimiserConfig { learning_rate, weight_decay: 0.0, gradient_clip })
+    }
+}
+
 impl Adversary {
     /// Builds the network and draws its weights from `stream`.
     pub fn drawn(spec: &AdversarySpec, stream: ChaCha8Rng, device: &Device) -> Self {
@@ -63,26 +74,6 @@ impl Adversary {
             Activation::LeakyRelu => leaky_relu(hidden, 0.2),
         })
     }
-}
-
-/// Number of groups with a training sample.
-///
-/// # Errors
-/// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are fewer than two.
-pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
-    cells.require_groups(strategy)?;
-    let counts = cells.counts();
-    let trained: Vec<usize> = (0..counts.len()).filter(|group| counts[*group] > 0).collect();
-    if let [only] = trained[..] {
-        let (attribute, group) = (cells.attribute.clone(), cells.levels[only].clone());
-        return Err(FairnessError::OneGroup { strategy, attribute, group });
-    }
-    Ok(trained.len())
-}
-
-/// Adam with its own step size: no weight decay, clipping as for the network.
-pub(crate) fn adversary_optimiser(spec: &LearnerSpec, learning_rate: f64) -> OptimiserConfig {
-    OptimiserConfig { learning_rate, weight_decay: 0.0, gradient_clip: spec.optimiser.gradient_clip }
 }
 
 /// Mean cross-entropy of the samples in a cell: logits `[batch, n_groups]` -> `[1]`.

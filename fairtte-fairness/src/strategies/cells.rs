@@ -60,6 +60,15 @@ impl TrainingCells {
         counts
     }
 
+    /// Number of training samples with an event in each group.
+    pub(crate) fn event_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.levels.len()];
+        for group in self.groups.iter().zip(&self.event).filter(|(_, event)| **event).filter_map(|(group, _)| *group) {
+            counts[group.index()] += 1;
+        }
+        counts
+    }
+
     /// The sampling of `balanced-sampler`: every group is drawn equally often, with replacement, as by
     /// `subgroup-rebalancing`; a sample without a group keeps its share. Otherwise every sample is drawn once.
     pub(crate) fn sampling(&self, balanced: bool) -> Sampling {

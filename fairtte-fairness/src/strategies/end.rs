@@ -28,12 +28,13 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::adversary::n_trained_groups;
-use super::groups::GroupMeans;
+use super::compared::ComparedGroups;
+use super::groups::n_absent;
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
+use super::step::named;
 use super::{ExpectedBatch, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells};
-use crate::{FairnessError, LearnerSpec, check};
+use crate::{FairnessError, LearnerSpec, check_not_negative};
 
 /// Below this length a representation has no direction.
 const SHORTEST: f64 = 1e-12;
@@ -89,10 +90,9 @@ impl StrategySettings for EndConfig {
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
-        for (key, weight) in [("alpha", self.alpha), ("beta", self.beta)] {
-            check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
-        }
-        self.stratum.validate("stratum.bins")
+        check_not_negative("alpha", self.alpha)?;
+        check_not_negative("beta", self.beta)?;
+        self.stratum.validate()
     }
 
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
@@ -109,8 +109,7 @@ impl StrategySettings for EndConfig {
 pub struct End {
     config: EndConfig,
     strata: Strata,
-    n_groups: usize,
-    sampling: Sampling,
+    groups: ComparedGroups,
 }
 
 impl End {
@@ -121,10 +120,9 @@ impl End {
     /// without two groups; as [`Strata::fit`].
     pub fn new(config: &EndConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, "end")?;
+        let groups = ComparedGroups::new(cells, config.balanced_sampler, "end")?;
         let strata = Strata::fit(&config.stratum, cells, "end")?;
-        let (n_groups, sampling) = (cells.levels.len(), cells.sampling(config.balanced_sampler));
-        Ok(Self { config: *config, strata, n_groups, sampling })
+        Ok(Self { config: *config, strata, groups })
     }
 }
 
@@ -134,7 +132,7 @@ impl Objective for End {
     }
 
     fn sampling(&self) -> Sampling {
-        self.sampling.clone()
+        self.groups.sampling.clone()
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
@@ -142,16 +140,13 @@ impl Objective for End {
         let strata = self.strata.of(&terms.targets.intervals);
         let pairs = EndTerms::new(terms.representation.clone(), terms.groups, &strata, disentangling);
         let EndTerms { disentangle, n_within, entangle, n_across } = pairs;
-        let everyone = vec![true; terms.groups.len()];
-        let absent_groups = GroupMeans::new(terms.groups, &everyone, self.n_groups).n_absent();
+        let absent_groups = n_absent(terms.groups, self.groups.n_levels);
         let mut objective = terms.mean();
-        if self.n_groups - absent_groups >= 2 {
+        if self.groups.n_levels - absent_groups >= 2 {
             objective = objective + disentangle.clone() * alpha + entangle.clone() * beta;
         }
-        let counts = [("pairs within groups", n_within), ("pairs across groups", n_across)];
-        let terms = counts.map(|(name, n)| (name.to_owned(), n as f64)).to_vec();
-        let unread = [("disentangle", disentangle), ("entangle", entangle)];
-        let unread = unread.map(|(name, term)| (name.to_owned(), term)).to_vec();
+        let terms = named([("pairs within groups", n_within as f64), ("pairs across groups", n_across as f64)]);
+        let unread = named([("disentangle", disentangle), ("entangle", entangle)]);
         Ok(Value { objective, absent_groups, terms, unread })
     }
 }

@@ -35,7 +35,7 @@ use fairtte_metrics::GroupId;
 use fairtte_survival::Segmentation;
 use serde::{Deserialize, Serialize};
 
-use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
+use super::groups::{GroupMeans, unmoved_weights, weight_terms, weighted_sum};
 use super::objective::{Objective, Terms, Value};
 use super::{ExpectedBatch, ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
 use crate::{FairnessError, LearnerSpec, check};
@@ -162,11 +162,10 @@ impl Febs {
         let of_sample = |group: &Option<GroupId>| group.and_then(|group| weights[group.index()]).unwrap_or(LARGEST);
         let scale: Vec<f64> = terms.groups.iter().map(of_sample).collect();
         let losses = head.scaled_losses(terms.outputs.clone(), terms.targets, Some(&scale));
-        let named = self.levels.iter().zip(weights);
         Value {
             objective: losses.sum() / terms.n_counted() as f64,
             absent_groups: present.n_absent(),
-            terms: named.filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect(),
+            terms: weight_terms(&self.levels, weights),
             unread: Vec::new(),
         }
     }
@@ -184,11 +183,10 @@ impl Objective for Febs {
         let present = GroupMeans::new(terms.groups, terms.counted, self.levels.len());
         let losses = terms.weigh_by(self.config.weigh_by);
         let (coefficients, weights) = self.coefficients(&losses, &present, terms.counted);
-        let named = self.levels.iter().zip(weights);
         Ok(Value {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups: present.n_absent(),
-            terms: named.filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect(),
+            terms: weight_terms(&self.levels, weights),
             unread: Vec::new(),
         })
     }

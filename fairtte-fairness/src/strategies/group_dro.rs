@@ -28,10 +28,11 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
+use super::groups::{GroupMeans, unmoved_weights, weight_terms, weighted_sum};
+use super::numbers::log_sum_exp;
 use super::objective::{Objective, Terms, Value};
 use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
-use crate::{FairnessError, LearnerSpec, check};
+use crate::{FairnessError, LearnerSpec, check_not_negative, check_positive};
 
 /// What happens to the weight of a group without a sample in the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,9 +80,8 @@ impl StrategySettings for GroupDroConfig {
 
     fn validate(&self) -> Result<(), FairnessError> {
         let Self { eta, adjustment, .. } = *self;
-        check("eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
-        let in_range = adjustment >= 0.0 && adjustment.is_finite();
-        check("adjustment", adjustment, in_range, "a finite number >= 0")
+        check_positive("eta", eta)?;
+        check_not_negative("adjustment", adjustment)
     }
 
     fn models_causes(&self) -> bool {
@@ -142,24 +142,19 @@ impl GroupDro {
 
     /// Algorithm 1, lines 5 and 6; `None` = absent from the batch.
     fn update(&mut self, mean_losses: &[Option<f64>]) {
-        let log_mass = |weights: &[f64], select: &dyn Fn(usize) -> bool| {
-            let chosen = || weights.iter().enumerate().filter(|(g, _)| select(*g)).map(|(_, w)| *w);
-            let largest = chosen().fold(f64::NEG_INFINITY, f64::max);
-            if largest == f64::NEG_INFINITY {
-                return largest;
-            }
-            largest + chosen().map(|w| (w - largest).exp()).sum::<f64>().ln()
-        };
         let moves = |g: usize| match self.absent {
             AbsentGroup::Unit => true,
             AbsentGroup::Hold => mean_losses[g].is_some(),
         };
-        let before = log_mass(&self.log_weights, &moves);
+        let log_mass = |weights: &[f64]| {
+            log_sum_exp(weights.iter().enumerate().filter(|(g, _)| moves(*g)).map(|(_, weight)| *weight))
+        };
+        let before = log_mass(&self.log_weights);
         let mut weights = self.log_weights.clone();
         for (g, loss) in mean_losses.iter().enumerate() {
             weights[g] += loss.map_or(0.0, |loss| self.eta * (loss + self.adjustments[g]));
         }
-        let after = log_mass(&weights, &moves);
+        let after = log_mass(&weights);
         if before.is_finite() && after.is_finite() {
             for (g, weight) in weights.iter_mut().enumerate().filter(|(g, _)| moves(*g)) {
                 *weight += before - after;
@@ -199,11 +194,10 @@ impl Objective for GroupDro {
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let losses = terms.weigh_by(self.weigh_by);
         let (coefficients, absent_groups) = self.coefficients(&losses, terms.counted, terms.groups);
-        let names = self.levels.iter().map(|level| weight_term(level));
         Ok(Value {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups,
-            terms: names.zip(self.weights()).collect(),
+            terms: weight_terms(&self.levels, self.weights().into_iter().map(Some)),
             unread: Vec::new(),
         })
     }

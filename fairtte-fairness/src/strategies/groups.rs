@@ -50,9 +50,19 @@ impl GroupMeans {
     }
 }
 
+/// Number of groups without a sample in a batch.
+pub(crate) fn n_absent(groups: &[Option<GroupId>], n_groups: usize) -> usize {
+    GroupMeans::new(groups, &vec![true; groups.len()], n_groups).n_absent()
+}
+
 /// Name of the weight of a group in the log.
-pub(crate) fn weight_term(level: &str) -> String {
+fn weight_term(level: &str) -> String {
     format!("weight of {level}")
+}
+
+/// The weights of groups under their names in the log; `None` for an absent group, which has no entry.
+pub(crate) fn weight_terms(levels: &[String], weights: impl IntoIterator<Item = Option<f64>>) -> Vec<(String, f64)> {
+    levels.iter().zip(weights).filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect()
 }
 
 /// The relative difference from equal weights from which on the weights count as changed.

@@ -29,13 +29,14 @@ use fairtte_data::Sampling;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{
-    Activation, Adversary, AdversarySpec, advantage, adversary_optimiser, cross_entropy, guess, idle_adversary,
-    n_trained_groups, negative_entropy,
+    Activation, Adversary, AdversarySpec, advantage, cross_entropy, guess, idle_adversary, negative_entropy,
 };
 use super::batch_cells::BatchCells;
+use super::compared::ComparedGroups;
 use super::one_network::of_one_network;
 use super::pass::{Pass, task_alone};
 use super::reversal::reverse_gradient;
+use super::step::named;
 use super::{
     Accumulation, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Watch,
     load_parts,
@@ -43,7 +44,7 @@ use super::{
 use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check_not_negative, check_positive};
 
 /// Settings of LNL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,11 +78,9 @@ impl StrategySettings for LnlConfig {
 
     fn validate(&self) -> Result<(), FairnessError> {
         let Self { lambda, mu, predictor_learning_rate: rate, .. } = *self;
-        for (key, weight) in [("lambda", lambda), ("mu", mu)] {
-            check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
-        }
-        let positive = rate > 0.0 && rate.is_finite();
-        check("predictor-learning-rate", rate, positive, "a finite number > 0")
+        check_not_negative("lambda", lambda)?;
+        check_not_negative("mu", mu)?;
+        check_positive("predictor-learning-rate", rate)
     }
 
     fn models_causes(&self) -> bool {
@@ -99,10 +98,7 @@ pub struct Lnl {
     config: LnlConfig,
     learner: Learner,
     predictor: Trainable<Adversary>,
-    n_levels: usize,
-    sampling: Sampling,
-    /// Share of every group among the samples drawn.
-    shares: Vec<f64>,
+    groups: ComparedGroups,
     /// Sum of the encoder's gradients of phase 2 since its last step, if several batches make one.
     pending: Option<GradientsParams>,
 }
@@ -115,19 +111,16 @@ impl Lnl {
     /// without two groups in training.
     pub fn new(config: &LnlConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, "lnl")?;
-        let n_levels = cells.levels.len();
+        let groups = ComparedGroups::new(cells, config.balanced_sampler, "lnl")?;
         let of_predictor = AdversarySpec {
             n_inputs: spec.network.encoder.n_representation(),
             width: 64,
             activation: Activation::Relu,
-            n_groups: n_levels,
+            n_groups: groups.n_levels,
         };
         let learner = Learner::new(spec, NETWORK)?;
-        let predictor = Adversary::drawn(&of_predictor, spec.weights(PREDICTOR), &spec.device.clone().autodiff());
-        let predictor = Trainable::new(predictor, &adversary_optimiser(spec, config.predictor_learning_rate));
-        let (sampling, shares) = (cells.sampling(config.balanced_sampler), cells.shares(config.balanced_sampler));
-        Ok(Self { config: *config, learner, predictor, n_levels, sampling, shares, pending: None })
+        let predictor = of_predictor.trainable(spec, PREDICTOR, config.predictor_learning_rate);
+        Ok(Self { config: *config, learner, predictor, groups, pending: None })
     }
 
     /// Encoder and head with their present weights.
@@ -179,13 +172,13 @@ impl Strategy for Lnl {
     }
 
     fn sampling(&self) -> Sampling {
-        self.sampling.clone()
+        self.groups.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let noise = &mut context.noise(NETWORK);
         let pass = Pass::new(batch, context, |query| self.learner.forward(batch, query, noise))?;
-        let cells = BatchCells::of_groups(&batch.groups, self.n_levels);
+        let cells = BatchCells::of_groups(&batch.groups, self.groups.n_levels);
         let (task, absent_groups) = (pass.task(), cells.n_absent_groups());
         if !cells.can_compare() {
             let descent = self.learner.descend_reading(&task, &[], context)?;
@@ -197,11 +190,11 @@ impl Strategy for Lnl {
         let loss = for_network(task, read[1].clone(), self.config.lambda);
         let descent = self.learner.descend_reading(&loss, &read, context)?;
         self.second_phase(batch, Some(&cells), context)?;
-        let terms = vec![
-            ("predictor negative entropy".to_owned(), descent.also[1]),
-            ("predictor cross-entropy".to_owned(), descent.also[2]),
-            (ADVANTAGE.to_owned(), advantage(descent.also[2], guess(&batch.groups, &self.shares))),
-        ];
+        let terms = named([
+            ("predictor negative entropy", descent.also[1]),
+            ("predictor cross-entropy", descent.also[2]),
+            (ADVANTAGE, advantage(descent.also[2], guess(&batch.groups, &self.groups.shares))),
+        ]);
         let (task_loss, objective, gradient_norm) = (descent.also[0], descent.loss, descent.norm);
         Ok(StepReport { task_loss, objective, gradient_norm, absent_groups, terms })
     }

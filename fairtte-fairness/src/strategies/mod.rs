@@ -7,6 +7,7 @@ mod adversary;
 mod batch_cells;
 mod cells;
 mod cfair;
+mod compared;
 mod controlled_attribute;
 mod domain_independent;
 mod dro_chi_square;

@@ -1,14 +1,10 @@
-//! The training pass that the strategies with a second network share, and prediction with a network of another shape than
-//! [`SurvivalNetwork`](crate::SurvivalNetwork).
+//! The training pass that the strategies with a second network share.
 
 use crate::Batch;
 use burn::tensor::Tensor;
-use fairtte_survival::{SurvivalError, Targets};
-use ndarray::Array2;
+use fairtte_survival::Targets;
 
 use super::{StepContext, StepReport};
-use crate::learner::EncoderNetwork;
-use crate::predict::{CurveRule, survival};
 use crate::trainable::Descent;
 use crate::{FairnessError, Forward, Learner};
 
@@ -65,16 +61,4 @@ pub(crate) fn plain_step(
     let pass = Pass::new(batch, context, |query| learner.forward(batch, query, &mut context.noise(noise)))?;
     let descent = learner.descend_reading(&pass.task(), &[], context)?;
     Ok(task_alone(&descent, descent.loss, 0))
-}
-
-/// Survival from the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
-pub(crate) fn survival_of<N: EncoderNetwork>(
-    learner: &Learner<N>,
-    rule: &CurveRule<'_>,
-    outputs: impl FnOnce(&[f64]) -> Result<Array2<f32>, FairnessError>,
-) -> Result<Array2<f64>, FairnessError> {
-    if rule.head.needs_baseline() && learner.baseline().is_none() {
-        return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
-    }
-    survival(rule, learner.baseline(), outputs)
 }

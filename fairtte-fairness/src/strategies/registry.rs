@@ -6,11 +6,7 @@ use fairtte_survival::{Additions, NoSettings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{
-    CfairConfig, ControlledAttributeConfig, DomainIndependentConfig, DroChiSquareConfig, EndConfig, ExpectedBatch,
-    FairRepresentationConfig, FebsConfig, GroupDroConfig, LaftrConfig, LnlConfig, OdrConfig, RecalibrationConfig,
-    SamConfig, Strategy, StrategySettings, SubgroupRebalancingConfig, SwadConfig, TrainingCells,
-};
+use super::{ExpectedBatch, Strategy, StrategySettings, TrainingCells};
 use crate::{FairnessError, LearnerSpec, TrainingConfig};
 
 static ADDITIONS: Additions<dyn StrategySettings> = Additions::new();
@@ -19,21 +15,21 @@ fairtte_survival::registry! {
     /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
     StrategyConfig: a "strategy" with StrategySettings, others in ADDITIONS;
     "erm" Erm(NoSettings),
-    "subgroup-rebalancing" SubgroupRebalancing(SubgroupRebalancingConfig),
-    "group-dro" GroupDro(GroupDroConfig),
-    "domain-independent" DomainIndependent(DomainIndependentConfig),
-    "controlled-attribute" ControlledAttribute(ControlledAttributeConfig),
-    "sam" Sam(SamConfig),
-    "swad" Swad(SwadConfig),
-    "recalibration" Recalibration(RecalibrationConfig),
-    "laftr" Laftr(LaftrConfig),
-    "cfair" Cfair(CfairConfig),
-    "lnl" Lnl(LnlConfig),
-    "odr" Odr(OdrConfig),
-    "fair-representation" FairRepresentation(FairRepresentationConfig),
-    "end" End(EndConfig),
-    "dro-chi-square" DroChiSquare(DroChiSquareConfig),
-    "febs" Febs(FebsConfig),
+    "subgroup-rebalancing" SubgroupRebalancing(super::SubgroupRebalancingConfig),
+    "group-dro" GroupDro(super::GroupDroConfig),
+    "domain-independent" DomainIndependent(super::DomainIndependentConfig),
+    "controlled-attribute" ControlledAttribute(super::ControlledAttributeConfig),
+    "sam" Sam(super::SamConfig),
+    "swad" Swad(super::SwadConfig),
+    "recalibration" Recalibration(super::RecalibrationConfig),
+    "laftr" Laftr(super::LaftrConfig),
+    "cfair" Cfair(super::CfairConfig),
+    "lnl" Lnl(super::LnlConfig),
+    "odr" Odr(super::OdrConfig),
+    "fair-representation" FairRepresentation(super::FairRepresentationConfig),
+    "end" End(super::EndConfig),
+    "dro-chi-square" DroChiSquare(super::DroChiSquareConfig),
+    "febs" Febs(super::FebsConfig),
 }
 
 impl Default for StrategyConfig {

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::one_network::of_one_network;
 use super::pass::Pass;
 use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check, check_not_negative, check_positive};
 
 /// Settings of SAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,8 +87,8 @@ impl StrategySettings for SamConfig {
 
     fn validate(&self) -> Result<(), FairnessError> {
         let Self { adaptive, rho, eta } = *self;
-        check("rho", rho, rho > 0.0 && rho.is_finite(), "a finite number > 0")?;
-        check("eta", eta, eta >= 0.0 && eta.is_finite(), "a finite number >= 0")?;
+        check_positive("rho", rho)?;
+        check_not_negative("eta", eta)?;
         let has_effect = adaptive || eta.total_cmp(&ETA).is_eq();
         check("eta", eta, has_effect, "no value without adaptive = true")
     }

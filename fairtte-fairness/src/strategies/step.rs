@@ -183,3 +183,8 @@ pub struct StepReport {
     /// Further terms by name, for example the weight of a group.
     pub terms: Vec<(String, f64)>,
 }
+
+/// Terms of the log under their names.
+pub(crate) fn named<T, const N: usize>(terms: [(&str, T); N]) -> Vec<(String, T)> {
+    terms.map(|(name, term)| (name.to_owned(), term)).into()
+}

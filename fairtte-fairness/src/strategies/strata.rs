@@ -24,7 +24,7 @@ use fairtte_survival::{IntervalTargets, SurvivalHead};
 use serde::{Deserialize, Serialize};
 
 use super::TrainingCells;
-use crate::{FairnessError, check};
+use crate::{FairnessError, check, check_at_least};
 
 /// The definition of the strata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,14 +67,15 @@ impl StratumConfig {
         check("stratum.kind", "event-x-bin", fits, "no bins of time with a class, whose strata are the two classes")
     }
 
-    /// Checks the ranges, and that no setting is without effect; `key` is that of [`bins`](Self::bins).
+    /// Checks the ranges, and that no setting is without effect.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self, key: &'static str) -> Result<(), FairnessError> {
+    /// [`FairnessError::Setting`] naming `stratum.bins`, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let key = "stratum.bins";
         let has_effect = self.kind == StratumKind::EventXBin || self.bins == Self::default().bins;
         check(key, self.bins, has_effect, "no value without kind = \"event-x-bin\"")?;
-        check(key, self.bins, self.bins >= 2, "at least 2")
+        check_at_least(key, self.bins, 2)
     }
 }
 
@@ -88,7 +89,7 @@ pub struct Strata {
     /// Cut point of the horizon.
     horizon: usize,
     n_cut_points: usize,
-    /// Whether nobody leaves before the end of the only interval, so that the strata are classes.
+    /// Whether no sample is censored before the end of the only interval, so that the strata are classes.
     of_class: bool,
 }
 

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FairnessError, check};
+use crate::{FairnessError, check, check_at_least};
 
 /// How step sizes change over a training; in run files `[training.schedule.cosine]`, ..
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ impl ScheduleConfig {
         match *self {
             Self::Constant(_) => Ok(()),
             Self::Step(StepSchedule { every, factor, .. }) => {
-                check("schedule.step.every", every, every >= 1, "at least 1")?;
+                check_at_least("schedule.step.every", every, 1)?;
                 let in_range = factor > 0.0 && factor <= 1.0;
                 check("schedule.step.factor", factor, in_range, "a number in (0, 1]")
             }

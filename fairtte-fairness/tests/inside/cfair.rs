@@ -1,4 +1,4 @@
-//! Tests of `src/strategies/cfair.rs`; they need a back end, which `src` does not name.
+//! Tests of `src/strategies/cfair`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 use burn::module::{ModuleVisitor, Param};
@@ -6,14 +6,16 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Gradients, TensorData};
 use fairtte_models::Pixels;
 use fairtte_survival::HeadConfig;
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 use serde_json::Value as Json;
 
 use super::super::Clock;
+use super::super::StratumConfig;
 use super::super::adversary_cases::{
     Compared, case, gradient, groups, list, matrix, number, numbers, strata, values, whole,
 };
 use super::super::table::{World, numbers as numbers_of};
+use super::losses::task_coefficients;
 use super::*;
 
 fn golden() -> Json {

@@ -1,10 +1,10 @@
-//! Tests of `src/strategies/controlled_attribute.rs`; they need a back end, which `src` does not name.
+//! Tests of `src/strategies/controlled_attribute`; they need a back end, which `src` does not name.
 use std::sync::atomic::AtomicBool;
 
-use fairtte_survival::{CoxConfig, HeadConfig};
+use fairtte_survival::{CoxConfig, HeadConfig, PredictionGrid};
 
-use super::super::Clock;
 use super::super::table::{World, numbers};
+use super::super::{Accumulation, Clock};
 use super::*;
 use crate::Silent;
 

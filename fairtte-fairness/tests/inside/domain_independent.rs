@@ -6,7 +6,7 @@ use fairtte_survival::{CoxConfig, CutPoints, HeadConfig, PmfConfig, PredictionGr
 use serde_json::Value as Json;
 
 use super::super::table::{World, numbers};
-use super::super::{Clock, StrategyConfig};
+use super::super::{Clock, MissingAttribute, StrategyConfig};
 use super::network::{routed, weighted_sum};
 use super::*;
 

@@ -2,8 +2,10 @@ use burn::tensor::Tensor;
 use fairtte_metrics::Outcomes;
 use fairtte_survival::CutPoints;
 
+use super::discrepancy::median_squared_distance;
 use super::*;
 use crate::Outputs;
+use crate::strategies::groups::on_host;
 use crate::strategies::{Accumulation, Clock, StepContext};
 
 use crate::strategies::worked_cases::{

@@ -1,4 +1,4 @@
-//! Tests of `src/strategies/laftr.rs`; they need a back end, which `src` does not name.
+//! Tests of `src/strategies/laftr`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 use fairtte_metrics::GroupId;
@@ -132,25 +132,6 @@ fn a_training_step_is_the_worked_one() {
     compared.same("L_adv after", &values(&gain(z, &u, &c)), &second["L_adv_after"]);
     println!("LAFTR, training step: {} numbers of 1 case compared", compared.n);
     assert_eq!(compared.n, 25);
-}
-
-#[test]
-fn two_groups_with_training_samples_are_needed() {
-    let n_trained = |groups: [Option<u32>; 3]| {
-        let cells = TrainingCells {
-            attribute: "sex".to_owned(),
-            levels: ["F", "M", "other"].map(str::to_owned).to_vec(),
-            groups: groups.map(|group| group.map(GroupId)).to_vec(),
-            event: vec![true; 3],
-            interval: vec![0; 3],
-            n_cut_points: 2,
-        };
-        n_trained_groups(&cells, "laftr")
-    };
-    assert!(matches!(n_trained([None; 3]), Err(FairnessError::NoGroups { .. })));
-    let only = n_trained([Some(1), None, Some(1)]);
-    assert!(matches!(only, Err(FairnessError::OneGroup { ref group, .. }) if group == "M"), "{only:?}");
-    assert_eq!(n_trained([Some(0), Some(2), Some(0)]).unwrap(), 2);
 }
 
 // The mean error of guessing among G groups is 1 - 1/G, regardless of the groups in the batch.

@@ -1,4 +1,4 @@
-//! Tests of `src/strategies/odr.rs`; they need a back end, which `src` does not name.
+//! Tests of `src/strategies/odr`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 use fairtte_survival::HeadConfig;

@@ -2,9 +2,11 @@
 use std::sync::atomic::AtomicBool;
 
 use fairtte_metrics::GroupId;
-use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, PcHazardConfig};
+use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, PcHazardConfig, PredictionGrid};
 
+use super::super::MissingAttribute;
 use super::super::table::World;
+use super::maps::Map;
 use super::*;
 use crate::{EpochReport, Observer, Silent};
 

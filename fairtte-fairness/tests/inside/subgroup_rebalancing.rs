@@ -53,7 +53,7 @@ fn weights_and_counts_are_those_of_the_worked_cases() {
     assert_eq!(compared, Compared { numbers: 184, cases: 4 });
 }
 
-/// Counts of a whole epoch: every member occurs at least `least` times, and some members of a cell once more.
+/// Counts of a whole epoch: every member occurs at least `least` times, and some members of a cell one more time.
 fn compare_oversampled(
     compared: &mut Compared,
     what: &str,

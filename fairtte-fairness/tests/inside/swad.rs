@@ -1,6 +1,7 @@
 //! Tests of `src/strategies/swad`; they need a back end, which `src` does not name.
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use burn::module::Module as _;
 use fairtte_survival::{HeadConfig, PredictionGrid};
 use ndarray::Array2;
 
@@ -8,7 +9,7 @@ use super::super::table::{World, is_statistic, numbers};
 use super::super::{Clock, StepContext};
 use super::valley::Averaged as _;
 use super::*;
-use crate::{CurveRule, EpochReport, Observer, Silent};
+use crate::{CurveRule, EpochReport, Observer, Silent, TrainingConfig};
 
 /// SWAD that keeps every iteration, as reference.
 struct Recording {

@@ -7,7 +7,7 @@
 
 54,000 samples of 20,000 subjects, 128 columns, 30 % events, two groups; continuous times, then times on the grid.
 One-off metrics: CPU seconds of the other package against seconds of this crate on one thread. Everything with 1,000
-replicates: wall seconds on two threads against the wall seconds of one pycox call. Nobody else should use the machine.
+replicates: wall seconds on two threads against the wall seconds of one pycox call. The machine should be otherwise idle.
 """
 
 import importlib.machinery

@@ -59,7 +59,7 @@ pub struct CalibrationIndex {
 /// use fairtte_metrics::calibration::calibration_index;
 /// use ndarray::Array2;
 ///
-/// // The predicted risk is right for nobody: everybody has 0.2, and half of the samples have the event by 5.
+/// // The predicted risk is right for no sample: all have 0.2, and half of the samples have the event by 5.
 /// let outcomes = Outcomes::new((0..10).map(f64::from).collect(), (0..10).map(|k| k <= 5).collect())?;
 /// let curves = SurvivalCurves::new(vec![5.0], Array2::from_elem((10, 1), 0.8))?;
 /// let found = calibration_index(&outcomes, &curves, 5.0, Reading::Step)?;

@@ -125,7 +125,7 @@ impl PreparedObservedExpected {
                 at_risk[lane] -= n_left[lane];
             }
         }
-        // Nobody is followed beyond the horizon.
+        // No sample is followed beyond the horizon.
         let unknown = |lane: usize| !followed[lane] && self.horizon > last[lane] && survival[lane] > 0.0;
         std::array::from_fn(|lane| (!unknown(lane)).then(|| survival[lane]))
     }
@@ -152,7 +152,7 @@ impl PreparedObservedExpected {
             }
             at_risk -= n_left;
         }
-        // Nobody is followed beyond the horizon.
+        // No sample is followed beyond the horizon.
         if self.horizon > last && survival > 0.0 {
             return Err(MetricError::BeyondFollowUp { time: self.horizon, last });
         }

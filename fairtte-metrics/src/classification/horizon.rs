@@ -1,6 +1,6 @@
 //! A class made from times: the event by a horizon.
 //!
-//! The habit of the field leaves out whoever is censored before the horizon. Positive samples are left out less often than
+//! The habit of the field leaves out the samples censored before the horizon. Positive samples are left out less often than
 //! negative ones (an event ends the observation, the absence of one takes the whole time), and if censoring depends on the
 //! risk, the AUC of those who stay is biased. The cumulative/dynamic AUC with weights 1 / G uses all samples.
 

@@ -2,7 +2,7 @@
 //!
 //! Every function takes [`ClassPredictions`], probabilities with the observed class. For groups, gaps, intervals and paired
 //! differences see [`evaluate_classes`](crate::evaluation::evaluate_classes). A class that was made from times ("event within
-//! a year") leaves out whoever is censored before; [`binary_at_horizon`] counts them and puts the AUC of the class beside
+//! a year") leaves out the samples censored before; [`binary_at_horizon`] counts them and puts the AUC of the class beside
 //! that with weights for censoring.
 
 mod auc;

@@ -72,7 +72,7 @@ pub struct Parity {
     pub equalised_odds: f64,
     /// Largest minus smallest share called positive; 0 = equal.
     pub demographic_parity_difference: f64,
-    /// Smallest divided by largest share; 1 = equal, `None` if nobody is called positive.
+    /// Smallest divided by largest share; 1 = equal, `None` if no sample is called positive.
     pub demographic_parity_ratio: Option<f64>,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::MetricError;
 use crate::classification::ClassPredictions;
 
-/// How the true positive rate is read where no threshold has exactly the true negative rate asked for.
+/// How the true positive rate is read where no threshold has exactly the true negative rate requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RocReading {

@@ -49,7 +49,7 @@ pub enum IncidenceVariance {
 /// let outcomes = CompetingOutcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![1, 2, 1, 0])?;
 /// let curve = AalenJohansen::fit(&outcomes, 1, IncidenceVariance::default())?;
 /// assert_eq!((curve.at(0.5), curve.at(1.0), curve.at(2.5), curve.at(3.0)), (0.0, 0.25, 0.25, 0.5));
-/// // Somebody who had cause 2 cannot have cause 1 any more; counted as censored, the risk would be 1 - 3/4 * 1/2.
+/// // A subject who had cause 2 cannot have cause 1 any more; counted as censored, the risk would be 1 - 3/4 * 1/2.
 /// # Ok::<(), fairtte_metrics::MetricError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

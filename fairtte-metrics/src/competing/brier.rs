@@ -5,7 +5,7 @@
 //! w_i(t) = 1 / G(T_i-) if T_i <= t with an event of any cause, 1 / G(t) if T_i > t, 0 if censored by t
 //! ```
 //!
-//! Somebody who had another cause by t is known not to have this one, and counts as that: with the outcome 0, and not as
+//! A sample with another cause by t is known not to have this one, and counts as that: with the outcome 0, and not as
 //! censored. G is the censoring curve, of which events of all causes are the opposite.
 //! Sources: Schoop, Beyersmann, Schumacher & Binder (2011), <https://doi.org/10.1002/bimj.201000073>; Graf et al. (1999).
 //! Golden values: `hazardous` 0.2.0 `brier_score_incidence` and `integrated_brier_score_incidence`, `riskRegression` 2022.11.28 `Score`. The

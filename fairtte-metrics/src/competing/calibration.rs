@@ -1,7 +1,7 @@
 //! Calibration of the predicted incidence of one cause at a time: against Aalen-Johansen, and smoothed.
 //!
 //! O/E(t) = Aalen-Johansen(t) / mean of F(t); 1 if the risk of the whole sample is right, above 1 if it is underestimated. In
-//! bins of equal size by predicted risk, the mean of F(t) stands beside Aalen-Johansen of the bin. The integrated calibration
+//! bins of equal size by predicted risk, the mean of F(t) is shown beside Aalen-Johansen of the bin. The integrated calibration
 //! index smooths instead of binning: the observed risk of samples with a prediction F is that of a model of the
 //! subdistribution hazard on a restricted cubic spline of log(-log(1 - F)).
 //! Sources: van Geloven et al. (2022), <https://doi.org/10.1136/bmj-2021-069249> (O/E and slope with competing events); Austin,
@@ -196,7 +196,7 @@ impl PreparedCauseObserved {
             free *= 1.0 - of_all as f64 / at_risk as f64;
             at_risk -= n_left;
         }
-        // Nobody is followed beyond the horizon.
+        // No sample is followed beyond the horizon.
         if self.horizon > last && free > 0.0 {
             return Err(MetricError::BeyondFollowUp { time: self.horizon, last });
         }

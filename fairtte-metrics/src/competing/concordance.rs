@@ -8,7 +8,7 @@
 //!   j had another cause by T_i (T_j <= T_i)                  weight 1 / (G(T_i-) G(T_j-))
 //! ```
 //!
-//! over cases i with `T_i <= tau`. Somebody who had another cause before `T_i` will never have this one, and is compared as that:
+//! over cases i with `T_i <= tau`. A subject with another cause before `T_i` will never have this one, and is compared as that:
 //! Harrell's C of the cause, which counts the other cause as a censoring, leaves these pairs out. G is the censoring curve,
 //! of which events of all causes are the opposite.
 //! Sources: Wolbers, Blanche, Koller, Witteman & Gerds (2014), <https://doi.org/10.1093/biostatistics/kxt059>, equation 6;
@@ -89,7 +89,7 @@ pub fn cause_concordance(
 /// use fairtte_metrics::rank::TiedPredictions;
 /// use ndarray::array;
 ///
-/// // The case at 1 outlives nobody; both others outlive it, one with a lower and one with a higher predicted incidence.
+/// // The case at 1 outlives no other; both others outlive it, one with a lower and one with a higher predicted incidence.
 /// let outcomes = CompetingOutcomes::new(vec![1.0, 2.0, 3.0], vec![1, 2, 0])?;
 /// let curves = IncidenceCurves::new(vec![1.0], array![[0.5], [0.75], [0.25]])?;
 /// let c = cause_concordance_td(&outcomes, 1, &curves, Reading::Step, TiedPredictions::Strict)?;

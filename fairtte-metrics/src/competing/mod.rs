@@ -1,6 +1,6 @@
 //! Competing risks: outcomes of which the event has one of several causes, and metrics of the predicted risk of one of them.
 //!
-//! A death from another cause is no censoring: whoever died will not have the event that is predicted, whereas a censored
+//! A death from another cause is no censoring: a subject who died will not have the event that is predicted, whereas a censored
 //! sample still may. Counted as a censoring, it makes observed risks too high (1 - Kaplan-Meier in place of
 //! [`AalenJohansen`]) and, where groups die at different rates, moves the gap between them.
 //!

@@ -6,13 +6,13 @@ use crate::{MetricError, Outcomes};
 
 /// Observed times and causes of `n` samples: cause 0 = censored, 1, 2, .. = an event of that cause.
 ///
-/// An event of one cause ends the observation of all others: nobody who died of cause 2 has an event of cause 1 later.
+/// An event of one cause ends the observation of all others: a subject who died of cause 2 has no event of cause 1 later.
 /// Times are as in [`Outcomes`].
 ///
 /// ```
 /// use fairtte_metrics::competing::CompetingOutcomes;
 ///
-/// // A relapse (1), a death without one (2), and somebody who is followed for 5 without either.
+/// // A relapse (1), a death without one (2), and a subject followed for 5 without either.
 /// let outcomes = CompetingOutcomes::new(vec![2.0, 3.0, 5.0], vec![1, 2, 0])?;
 /// assert_eq!((outcomes.n_causes(), outcomes.n_events(1)), (2, 1));
 /// assert_eq!(outcomes.of_cause(1)?.event(), [true, false, false]);

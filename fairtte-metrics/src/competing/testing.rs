@@ -19,7 +19,7 @@ impl Sample {
         CensoringCurve::fit(self.outcomes.all_causes(), CensoringTies::EventsFirst).unwrap()
     }
 
-    /// Whether the weight of somebody who is followed beyond `t` exists.
+    /// Whether the weight of a subject followed beyond `t` exists.
     pub(crate) fn is_known_at(&self, t: f64) -> bool {
         self.censoring().at(t).is_ok_and(|g| g > 0.0)
     }

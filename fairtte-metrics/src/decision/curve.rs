@@ -1,11 +1,11 @@
-//! Decision curves: the net benefit of a model at every threshold, beside treating everybody and treating nobody.
+//! Decision curves: the net benefit of a model at every threshold, beside treating all and treating none.
 
 use serde::{Deserialize, Serialize};
 
 use super::table::{PreparedDecisions, risks};
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 
-/// The net benefit at one threshold; that of treating nobody is 0.
+/// The net benefit at one threshold; that of treating none is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NetBenefit {
@@ -62,7 +62,7 @@ impl PreparedDecisions {
 }
 
 /// The whole percents from the one at or below the smallest risk to the one at or above the largest, within 1 % and 99 %:
-/// beyond them the model treats everybody or nobody.
+/// beyond them the model treats all or none.
 pub(crate) fn curve_thresholds((low, high): (f64, f64)) -> Vec<f64> {
     let percents = (1..=99_u8).map(|percent| f64::from(percent) / 100.0);
     let (first, last) = (((low * 100.0).floor() / 100.0).min(0.99), ((high * 100.0).ceil() / 100.0).max(0.01));

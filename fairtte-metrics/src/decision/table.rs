@@ -60,7 +60,7 @@ pub struct DecisionTable {
 /// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::NoSamples`] without samples,
 /// [`MetricError::InvalidSetting`] for a horizon that is not a finite number > 0, a threshold outside (0, 1) or a
 /// refinement factor of 0; [`MetricError::BeyondCensoringCurve`] or [`MetricError::ZeroCensoringSurvival`] if a weight is
-/// needed where G is unknown or 0; [`MetricError::NoControls`] if nobody is observed after the horizon although samples are
+/// needed where G is unknown or 0; [`MetricError::NoControls`] if no sample is observed after the horizon although samples are
 /// censored by then.
 pub fn decision_table(
     outcomes: &Outcomes,
@@ -101,7 +101,7 @@ impl DecisionTable {
     /// The share of the controls that is called negative, in [0, 1]: true negative rate.
     ///
     /// # Errors
-    /// [`MetricError::NoControls`] if nobody is observed after the horizon.
+    /// [`MetricError::NoControls`] if no sample is observed after the horizon.
     pub fn specificity(&self) -> Result<f64, MetricError> {
         self.of_controls(self.true_negative)
     }
@@ -143,7 +143,7 @@ impl DecisionTable {
     }
 
     /// The net benefit of treating those called positive, at most the event rate: true minus false positives per sample, a
-    /// false one counted with the odds of the threshold (Vickers & Elkin 2006). Treating nobody has 0.
+    /// false one counted with the odds of the threshold (Vickers & Elkin 2006). Treating none has 0.
     pub fn net_benefit(&self) -> f64 {
         self.true_positive - self.false_positive * odds(self.threshold)
     }

@@ -26,7 +26,7 @@ pub struct ErrorSummary {
 pub struct ContrastErrors {
     /// All persons; `None` if the effect is undefined for all.
     pub overall: Option<ErrorSummary>,
-    /// By level, in level order; `None` if the effect is undefined for all of it, or nobody belongs to it.
+    /// By level, in level order; `None` if the effect is undefined for all of it, or no person belongs to it.
     pub groups: Vec<Option<ErrorSummary>>,
 }
 

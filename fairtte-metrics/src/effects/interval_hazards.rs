@@ -30,7 +30,7 @@ impl IntervalHazards {
     /// let curves = SurvivalCurves::new(vec![0.0, 1.0, 2.0, 3.0], array![[1.0, 0.75, 0.375, 0.375]])?;
     /// let found = IntervalHazards::of(&curves);
     /// assert_eq!(found.ends, [1.0, 2.0, 3.0]);
-    /// // Nobody fails in the third interval: 0 is set to 1e-7.
+    /// // No event in the third interval: 0 is set to 1e-7.
     /// assert_eq!((found.hazards, found.n_clipped), (array![[0.25, 0.5, 1e-7]], 1));
     /// # Ok::<(), fairtte_metrics::MetricError>(())
     /// ```

@@ -13,7 +13,7 @@ use crate::{MetricError, Outcomes, SurvivalCurves};
 /// (its theorem D.2, whose printed sum has a misprinted index).
 ///
 /// What the paper leaves open is decided here: a failure interval is one in which at least one event is observed; hazards are kept in
-/// \[1e-7, 1 - 1e-7\], and how many were moved is counted; intervals in which nobody is under observation are left out; every person
+/// \[1e-7, 1 - 1e-7\], and how many were moved is counted; intervals in which no person is under observation are left out; every person
 /// counts in every interval, because the truth is known beyond the end of a person's follow-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogitErrors {
@@ -37,7 +37,7 @@ pub struct IntervalError {
     pub n_at_risk: usize,
     /// Observed events in it.
     pub n_events: usize,
-    /// Mean ALE over the samples; `None` where nobody is at risk.
+    /// Mean ALE over the samples; `None` where no person is at risk.
     pub error: Option<f64>,
 }
 

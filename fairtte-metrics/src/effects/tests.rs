@@ -35,7 +35,7 @@ fn hazards_of_exponential_curves_are_the_same_in_every_interval() {
 fn intervals_without_events_or_anybody_at_risk_are_left_out() {
     let times = [1.0, 2.0, 3.0, 4.0, 5.0];
     let (truth, predicted) = (exponential(&[0.5, 0.5, 0.5], &times), exponential(&[0.5, 1.0, 2.0], &times));
-    // Events in the first and in the third interval; nobody is seen after 3.
+    // Events in the first and in the third interval; no one is observed after 3.
     let outcomes = Outcomes::new(vec![1.0, 2.5, 3.0], vec![true, true, false]).unwrap();
     let found = LogitErrors::new(&truth, &predicted, &outcomes).unwrap();
     let counts: Vec<(usize, usize)> = found.by_interval().iter().map(|at| (at.n_at_risk, at.n_events)).collect();

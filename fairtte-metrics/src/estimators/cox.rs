@@ -5,7 +5,7 @@
 //! Source: Efron (1977), doi:10.1080/01621459.1977.10480613. Golden values: lifelines 0.30.3 `CoxPHFitter` on rows that
 //! are repeated.
 //!
-//! With competing events it is a model of the subdistribution hazard: whoever had one stays at risk at later times t, with
+//! With competing events it is a model of the subdistribution hazard: a subject who had one stays at risk at later times t, with
 //! the weight G(t-) / G(T-), G the Kaplan-Meier curve of the censoring in the weighted sample (events first). Source: Fine &
 //! Gray (1999), doi:10.1080/01621459.1999.10474144. Golden values: `fairtte-classical`'s, which are checked by themselves.
 
@@ -248,7 +248,7 @@ impl CoxDesign {
                 let (covariates, weight) = (&self.covariates[place], f64::from(weights[place]));
                 if self.competing[place] {
                     let predictor: f64 = covariates.iter().zip(coefficients).map(|(x, b)| x * b).sum();
-                    // Somebody is observed here: G(T-) is above 0.
+                    // A sample is observed here: G(T-) is above 0.
                     so_far.add(*covariates, weight * predictor.exp() / censoring);
                 }
                 let count = if self.event[place] || self.competing[place] { &mut n_events } else { &mut n_censored };

@@ -55,7 +55,7 @@ pub struct CalibrationPoint {
     pub predicted: f64,
     /// 1 - Kaplan-Meier, of one of several causes Aalen-Johansen, in [0, 1].
     pub observed: f64,
-    /// Lower end of its pointwise interval; `None` without an event by the horizon and where nobody is left.
+    /// Lower end of its pointwise interval; `None` without an event by the horizon and where no sample is left.
     pub lower: Option<f64>,
     /// Upper end.
     pub upper: Option<f64>,
@@ -147,7 +147,7 @@ pub(crate) fn points_in_bins(
     Ok(points)
 }
 
-/// Whether somebody is censored at the last time, so that nothing is known of the risk after it.
+/// Whether a sample is censored at the last time, so that nothing is known of the risk after it.
 fn ends_censored((outcomes, competing): (&Outcomes, Option<&[bool]>)) -> bool {
     let last = outcomes.time().iter().copied().fold(0.0, f64::max);
     let is_competing = |row: usize| competing.is_some_and(|competing| competing[row]);

@@ -26,7 +26,7 @@ pub struct CensoringByGroup {
     pub attribute: String,
     /// One entry per level with a sample.
     pub groups: Vec<GroupCensoring>,
-    /// Log-rank statistic; `None` with fewer than two groups that are at risk while somebody is censored.
+    /// Log-rank statistic; `None` with fewer than two groups that are at risk while a sample is censored.
     pub statistic: Option<f64>,
     /// Its degrees of freedom, the number of such groups - 1.
     pub degrees_of_freedom: usize,
@@ -60,7 +60,7 @@ impl CensoringByGroup {
     pub const UNEQUAL_TIMES: f64 = 1.5;
 
     /// How many times as fast the group that is censored most often is censored as the one that is least, infinite if that one is not;
-    /// `None` with fewer than two groups, or if nobody is censored.
+    /// `None` with fewer than two groups, or if no sample is censored.
     pub fn times_as_fast(&self) -> Option<f64> {
         let (most, least) = self.extremes()?;
         let times = most.ratio()? / least.ratio()?;

@@ -298,7 +298,7 @@ mod tests {
         assert_abs_diff_eq!(at.1, rates.1, epsilon = 1e-12);
         let (_, many) = self::found(2000, 1.0);
         assert!(many.roc[0].false_positive.len() <= 202 && many.roc[0].true_positive.last() == Some(&1.0));
-        assert_eq!(many.roc[0].at_threshold, Some((0.0, 0.0)), "nobody has a probability of 1");
+        assert_eq!(many.roc[0].at_threshold, Some((0.0, 0.0)), "no sample has a probability of 1");
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub struct Decided {
     pub undefined: Option<String>,
 }
 
-/// Net benefit over thresholds in one group (or in the whole sample: no attribute, no level); treating nobody has 0.
+/// Net benefit over thresholds in one group (or in the whole sample: no attribute, no level); treating none has 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DecisionCurve {

@@ -54,7 +54,7 @@ pub struct HorizonRisk {
     pub n_events: usize,
     /// 1 - Kaplan-Meier, of one of several causes Aalen-Johansen, in [0, 1].
     pub observed: f64,
-    /// Ends of its pointwise interval; `None` without an event by the horizon and where nobody is left.
+    /// Ends of its pointwise interval; `None` without an event by the horizon and where no sample is left.
     pub observed_interval: Option<(f64, f64)>,
     /// Mean predicted risk, in [0, 1].
     pub predicted: f64,
@@ -264,14 +264,14 @@ mod tests {
         // A censoring at the time of an event: 2 of 4 at risk at 2, which is exactly 1/2.
         let tied = outcomes(&[(2.0, true), (2.0, false), (2.0, false), (5.0, true)]);
         assert_eq!(median_follow_up(&tied), Ok(Some(2.0)));
-        // One of three is censored first, then nobody: the curve stays at 2/3.
+        // One of three is censored first, then none: the curve stays at 2/3.
         assert_eq!(median_follow_up(&outcomes(&[(1.0, false), (2.0, true), (3.0, true)])), Ok(None));
         assert_eq!(median_follow_up(&outcomes(&[])), Ok(None));
     }
 
     #[test]
     fn a_group_has_its_own_counts_and_risks() {
-        // Women: event at 1 of 2 at risk, so 1 - KM(2) = 1/2. Men: nobody has the event by 2, one has it at 3.
+        // Women: event at 1 of 2 at risk, so 1 - KM(2) = 1/2. Men: none has the event by 2, one has it at 3.
         let outcomes = outcomes(&[(1.0, true), (4.0, false), (3.0, true), (5.0, false)]);
         let curves = SurvivalCurves::new(vec![2.0], array![[0.5], [1.0], [0.5], [0.75]]).unwrap();
         let groups =

@@ -37,7 +37,7 @@ const BOTH: [MetricDescription<'static>; 2] = [
 pub struct HorizonReport {
     /// The horizon, in the unit of the data set.
     pub horizon: f64,
-    /// Whoever has a class and who has none, first of all samples, then of every group.
+    /// The samples with a class and those without, of all samples, then of every group.
     pub left_out: Vec<LeftOut>,
     /// The AUC of those with a class; counts are those of all samples, and events those at any time.
     pub naive: MetricReport,

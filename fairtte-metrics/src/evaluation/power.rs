@@ -40,7 +40,7 @@ pub struct PowerSettings {
     pub shares: Vec<f64>,
     /// Repeats at every share, from 1 to 100,000.
     pub repeats: usize,
-    /// The power that is asked for, in (0, 1).
+    /// The power that is requested, in (0, 1).
     pub target: f64,
     /// Seed of labels and exchanges.
     pub seed: u64,

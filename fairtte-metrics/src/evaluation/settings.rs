@@ -16,7 +16,7 @@ use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
 const MOST_OVER_TIME: usize = 1000;
-/// What is asked for where one of several causes is evaluated.
+/// What is requested where one of several causes is evaluated.
 const CAUSE_METRICS: [&str; 6] =
     ["cause-c", "cause-c-td", "cause-auc-td", "cause-ibs", "cause-ici", "cause-observed-expected"];
 const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];

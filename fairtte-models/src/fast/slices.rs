@@ -26,7 +26,7 @@ impl Number for u32 {
 /// If it is laid out otherwise, or of another kind or device.
 pub(super) fn slice<T: Number>(tensor: &TchTensor) -> &[T] {
     let (place, length) = checked::<T>(&tensor.tensor);
-    // SAFETY: as `checked` says; the borrow keeps the tensor, and with it the memory, and whoever changes a tensor looks first
+    // SAFETY: as `checked` says; the borrow keeps the tensor, and with it the memory, and code that changes a tensor checks first
     // whether burn counts another one of the same memory.
     unsafe { std::slice::from_raw_parts(place, length) }
 }

@@ -9,7 +9,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `controls` | 0 | >= 0 | 0 = everyone else at risk in the batch, otherwise this many, drawn without replacement |
+//! | `controls` | 0 | >= 0 | 0 = all others at risk in the batch, otherwise this many, drawn without replacement |
 //! | `shrink` | 0 | >= 0 | weight of the term that pulls outputs to 0 |
 //! | `log-time` | false | | the network reads log(1 + t) |
 //!
@@ -39,7 +39,7 @@ use crate::{CutPoints, PredictionGrid, SurvivalError, Targets, TimeScale};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxTimeConfig {
-    /// Controls per event; 0 = everyone else at risk in the batch.
+    /// Controls per event; 0 = all others at risk in the batch.
     pub controls: usize,
     /// Weight of the term that pulls outputs to 0, at least 0.
     pub shrink: f64,
@@ -83,7 +83,7 @@ impl CoxTime {
         Ok(Self { controls, shrink, log_time })
     }
 
-    /// One row per event, or per distinct event time where everyone at risk is a control; for each the number of
+    /// One row per event, or per distinct event time where all samples at risk are controls; for each the number of
     /// controls and all samples of the row, the case included.
     fn risk_sets(
         self,

@@ -1,5 +1,5 @@
 //! Losses of samples that are compared with the other half of their batch only, in `f64`: against the batch of one sample
-//! and that half, against finite differences, and with nobody at risk in the other half.
+//! and that half, against finite differences, and with no sample at risk in the other half.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};

@@ -290,7 +290,7 @@ fn controls_are_drawn_from_the_given_stream_and_never_twice() {
 #[test]
 fn tied_events_are_controls_of_each_other_and_a_copy_of_a_case_has_no_say() {
     let head = |controls| CoxTime::new(&CoxTimeConfig { controls, ..CoxTimeConfig::default() }).unwrap();
-    // Two events at the last time: nobody else is at risk.
+    // Two events at the last time: no other sample is at risk.
     let tied = targets(&[1, 3, 3], &[0, 1, 1]);
     let of = |a: f32, b: f32| (b - a).exp().ln_1p();
     for controls in [0, 1, 2] {

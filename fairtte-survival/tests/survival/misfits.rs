@@ -39,7 +39,7 @@ fn cox_time(controls: usize) -> Box<dyn SurvivalHead> {
 
 #[test]
 fn a_model_that_knows_nothing_fits_every_event_alike_whenever_it_happens() {
-    // Events from the first to the last, two of them tied, the last with nobody else at risk; two censored.
+    // Events from the first to the last, two of them tied, the last with no other sample at risk; two censored.
     let event = [true, true, true, false, true, true, false, true];
     let targets = targets(&[0.5, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5], &event);
     let half = [false, true, false, true, false, true, false, true];

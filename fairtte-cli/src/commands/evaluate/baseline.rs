@@ -11,7 +11,7 @@ use crate::CliError;
 use crate::baseline::{Baseline, CovariateColumn, CoxModel, Training};
 use crate::scored::Scored;
 
-/// The covariates that were asked for, each once.
+/// The covariates that were requested, each once.
 pub(super) fn named(list: &[String]) -> Result<Vec<&str>, CliError> {
     let refused = |message| Err(CliError::setting("--baseline", message, None));
     let names: Vec<&str> = list.iter().map(|name| name.trim()).collect();
@@ -26,7 +26,7 @@ pub(super) fn named(list: &[String]) -> Result<Vec<&str>, CliError> {
     Ok(names)
 }
 
-/// The covariate `name` of a table whose columns were asked for.
+/// The covariate `name` of a table whose columns were requested.
 pub(super) fn column(cohort: &Cohort, name: &str, rows: &[usize]) -> CovariateColumn {
     let found = cohort.attributes.iter().find(|column| column.name == name);
     found.map_or_else(
@@ -70,7 +70,7 @@ impl Inputs {
         Ok(Some(Self { columns, training }))
     }
 
-    /// Those of `rows` of a cohort: the covariates that were asked for, or, if none were, all attributes that `train`, the
+    /// Those of `rows` of a cohort: the covariates that were requested, or, if none were, all attributes that `train`, the
     /// cohort and rows of the fit, has as well; `None` without any.
     fn of_cohorts(
         asked: &[&str],
@@ -96,7 +96,7 @@ impl Inputs {
         Ok(Some(Self { columns: columns(&names, (cohort, groups), rows), training: training.transpose()? }))
     }
 
-    /// Those of `rows` of a cohort, fitted on its training part if there is a split; `None` if no covariates were asked for.
+    /// Those of `rows` of a cohort, fitted on its training part if there is a split; `None` if no covariates were requested.
     pub(super) fn asked_of_cohort(
         list: &[String],
         (cohort, groups, split): (&Cohort, &[Groups], Option<&Split>),
@@ -136,7 +136,7 @@ pub(super) fn of_table(
     inputs.map(|inputs| refused(inputs.baseline(scored, settings)?)).transpose()
 }
 
-/// The baseline of a cohort, fitted on its training part if there is a split: of the covariates that were asked for, or, if
+/// The baseline of a cohort, fitted on its training part if there is a split: of the covariates that were requested, or, if
 /// none were, of all attributes; `None` without any.
 pub(super) fn of_cohort(
     list: &[String],
@@ -148,7 +148,7 @@ pub(super) fn of_cohort(
     of_cohorts(list, (cohort, groups), train, scored, settings)
 }
 
-/// The same, fitted on these rows of `train`, which may be another cohort: if no covariates were asked for, of the attributes
+/// The same, fitted on these rows of `train`, which may be another cohort: if no covariates were requested, of the attributes
 /// that both have.
 pub(super) fn of_cohorts(
     list: &[String],
@@ -178,7 +178,7 @@ fn columns(names: &[&str], (cohort, groups): (&Cohort, &[Groups]), rows: &[usize
     names.iter().filter_map(column).collect()
 }
 
-/// A baseline that was asked for and does not exist is an error.
+/// A baseline that was requested and does not exist is an error.
 fn refused(baseline: Baseline) -> Result<Baseline, CliError> {
     match &baseline.undefined {
         Some(reason) => Err(CliError::setting("--baseline", reason.clone(), None)),

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
 
 /// The numbers of every model.
 struct Evaluated {
-    /// With the metrics that were asked for; of one model there are neither pairs nor trade-offs.
+    /// With the metrics that were requested; of one model there are neither pairs nor trade-offs.
     models: ClassModels,
     groups: Vec<ClassGroups>,
     /// One per model where the class is made from times, otherwise none.

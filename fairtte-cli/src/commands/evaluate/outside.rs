@@ -241,7 +241,7 @@ fn with_cohort(
     publish_outside(&scored, (&report, &beside), &facts, &input, split.map(|_| outputs.part), target, outputs)
 }
 
-/// What stands beside the report.
+/// What is shown beside the report.
 struct Beside<'a> {
     baseline: Option<&'a Baseline>,
     sensitivity: Option<&'a Sensitivity>,
@@ -291,11 +291,11 @@ pub(super) fn refuse_causes_without_option(cohort: &Cohort, arguments: &Evaluate
     ))
 }
 
-/// What an event of another cause is taken for.
+/// What an event of another cause is treated as.
 pub(super) fn note_on_causes(report: &EvaluationReport) -> Option<String> {
     let cause = report.cause?.cause;
     Some(format!(
-        "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: whoever \
+        "The curves are the cumulative incidence of cause {cause}. An event of another cause is not taken for a censoring: a subject who \
          had one is known not to have cause {cause} any more."
     ))
 }

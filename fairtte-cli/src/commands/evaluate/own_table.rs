@@ -1,4 +1,4 @@
-//! Tables with columns and values of other names: what is read, what is said about it, and which option helps.
+//! Tables with columns and values of other names: what is read, the notes on it, and which option helps.
 
 use fairtte_data::predictions::{
     ColumnNames, DoubtfulLevels, OutsideTable as _, ReadOptions, Rising, ScoredTable, doubtful_levels,

@@ -1,7 +1,7 @@
 //! `fairtte evaluate DIR` of a folder that `fairtte predict` wrote: the curves of a trained run for other data.
 //!
 //! All samples with outcomes are evaluated, with the settings of the run if it is still there. The censoring curve is that
-//! of its training part, or with `--censoring own` that of the other data; which one is said on the page, on the terminal
+//! of its training part, or with `--censoring own` that of the other data; the one used is named on the page, on the terminal
 //! and in the JSON. With `--internal` the page of `external.rs` is written beside the report.
 
 use std::collections::HashSet;
@@ -364,7 +364,7 @@ impl Predicted {
         Ok(())
     }
 
-    /// The samples whose censoring curve is used: those asked for, otherwise the training part if it is there.
+    /// The samples whose censoring curve is used: those requested, otherwise the training part if it is there.
     pub(super) fn censoring(
         &self,
         asked: Option<CensoringOf>,

@@ -76,7 +76,7 @@ impl Target {
         write_exports(&self.exports, html, tables)
     }
 
-    /// What is said of the files at the end.
+    /// The closing lines about the files.
     pub(super) fn written(&self) -> Vec<String> {
         let report = format!("report: {}", self.report.display());
         std::iter::once(report).chain(exported(&self.exports)).collect()
@@ -212,7 +212,7 @@ pub(super) fn show(target: &Target, page: &Page<'_>, text: &str, outputs: &Outpu
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
 }
 
-/// Whether standard output is a terminal, and nobody asked for no colour (<https://no-color.org>).
+/// Whether standard output is a terminal, and colours are not switched off (<https://no-color.org>).
 pub(super) fn colour_is_wanted() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     std::io::stdout().is_terminal() && !refused

@@ -125,7 +125,7 @@ fn settings(arguments: &BiasingExperiment) -> Result<BiasingSettings, CliError> 
     Ok(settings)
 }
 
-/// The estimator that is asked for, with the settings of a forest where it is one.
+/// The estimator that is requested, with the settings of a forest where it is one.
 fn estimator(arguments: &BiasingExperiment) -> Result<Estimator, CliError> {
     let name = arguments.estimator.as_str();
     let unknown = || {

@@ -1,6 +1,6 @@
 //! Which samples are explained.
 
-use fairtte_data::{Cohort, DataError};
+use fairtte_data::Cohort;
 use fairtte_fairness::explain::RiskAt;
 use fairtte_metrics::{GroupId, Groups};
 use ndarray::Array2;
@@ -68,11 +68,11 @@ pub(super) fn worst(
     let chosen: Vec<usize> = ids.into_iter().flat_map(worst_of).collect();
     if chosen.is_empty() {
         let message = format!("no sample of the part has an outcome that is known at {}", at.horizon);
-        return Err(CliError::Data(DataError::InvalidSetting {
-            key: "--horizon",
+        return Err(CliError::Setting {
+            key: "--horizon".to_owned(),
             value: message,
-            expected: "a time before which some have an event, or after which some are followed",
-        }));
+            expected: "a time before which some have an event, or after which some are followed".to_owned(),
+        });
     }
     Ok(chosen)
 }

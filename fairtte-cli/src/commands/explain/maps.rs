@@ -1,4 +1,4 @@
-//! The maps of one sample by every method that was asked for.
+//! The maps of one sample by every method that was requested.
 
 use fairtte_data::HostBatch;
 use fairtte_data::features::TabularFeatures;

@@ -13,7 +13,7 @@ use crate::CliError;
 use crate::args::Explain;
 use crate::commands::predict::Member;
 use crate::commands::predict::other::{OtherData, Outcomes, groups_of};
-use crate::prepare::{Inputs, label};
+use crate::prepared::{Inputs, label};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;

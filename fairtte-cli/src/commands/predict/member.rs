@@ -12,7 +12,7 @@ use fairtte_metrics::GroupId;
 use ndarray::Array2;
 
 use super::other::groups_of;
-use crate::prepare::{Care, Inputs, choose_groups, decode};
+use crate::prepared::{Care, Inputs, choose_groups, decode};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::{EstimatorModel, FittedKind, ModelRecord, OpenRun, is_training_input, no_network};

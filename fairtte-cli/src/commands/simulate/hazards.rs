@@ -21,7 +21,7 @@ const RECORD: &str = "simulation.json";
 /// Changes whenever the same settings would give other people.
 const GENERATOR_VERSION: u32 = 1;
 
-/// What was asked for: a folder of the same request is not written again.
+/// What was requested: a folder of the same request is not written again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Request {

@@ -9,7 +9,7 @@ use crate::CliError;
 use crate::commands::bench::Report;
 use crate::commands::compare::is_about_the_method;
 use crate::commands::train::seconds_of;
-use crate::prepare::label;
+use crate::prepared::label;
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::study::{Plan, Planned};

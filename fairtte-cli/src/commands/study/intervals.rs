@@ -17,7 +17,7 @@ use crate::selection::OfClass;
 use crate::study::{Measures, Model, Plan, Samples, TrialFolder};
 
 /// Replicates of the test part of every model, paired: a replicate has the same subjects in all models of a setting. A model whose
-/// training kept no weights is left out, which is said.
+/// training kept no weights is left out with a note.
 ///
 /// # Errors
 /// [`CliError::Config`] for a study with folds or repeats; the errors of preparation, prediction and evaluation.

@@ -9,7 +9,7 @@ use crate::CliError;
 use crate::args::StudyReport;
 use crate::commands::{print, print_json, use_threads};
 use crate::error::sentence;
-use crate::prepare::read_tables;
+use crate::prepared::read_tables;
 use crate::progress::say;
 use crate::report::method_tests::{figures, sheets};
 use crate::report::study::{StudyFacts, render};

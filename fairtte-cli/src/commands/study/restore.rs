@@ -17,7 +17,7 @@ use crate::commands::predict::member::Member;
 use crate::commands::select::refuse_run_folder;
 use crate::commands::train::{predicted_rows, probability_of};
 use crate::commands::use_threads;
-use crate::prepare::{Care, Prepared, prepare};
+use crate::prepared::{Care, Prepared, prepare};
 use crate::progress::say;
 use crate::run_folder::{OpenRun, write_text};
 use crate::study::{Planned, TrialFolder};

@@ -9,7 +9,7 @@ use super::plan::resolve;
 use super::{read, timing};
 use crate::args::StudyRun;
 use crate::plural::counted;
-use crate::prepare::{Care, decode, label};
+use crate::prepared::{Care, decode, label};
 use crate::progress::{Files, say};
 use crate::study::{Ladder, Plan, Pool, Progress, TrialState, may_run, time_of_server};
 use crate::{CliError, interrupt};

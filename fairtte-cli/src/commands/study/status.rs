@@ -27,7 +27,7 @@ pub(super) struct Counts {
     pub(super) refused: usize,
     /// Of them, those whose loss left the range of numbers.
     pub(super) diverged: usize,
-    /// Stopped for good by successive halving.
+    /// Stopped permanently by successive halving.
     pub(super) stopped: usize,
     pub(super) running: usize,
     pub(super) failed: usize,
@@ -141,7 +141,7 @@ pub(super) fn now(plan: &Plan) -> SystemTime {
     time_of_server(plan.folder().path()).unwrap_or_else(|_| SystemTime::now())
 }
 
-/// What SLURM knows of what was submitted; a failure is said, and the files tell the rest.
+/// The state of the submitted jobs in SLURM; a failure is reported, and the rest is read from the files.
 pub(super) fn queue(submitted: &[Submission]) -> Option<Queue> {
     Queue::of(submitted).unwrap_or_else(|problem| {
         say(problem);
@@ -149,7 +149,7 @@ pub(super) fn queue(submitted: &[Submission]) -> Option<Queue> {
     })
 }
 
-/// States, and what SLURM knows of the tasks that were submitted.
+/// States, and what SLURM knows about the tasks that were submitted.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Status {

@@ -23,7 +23,7 @@ use crate::study::{
 /// The places of the trials of every task.
 type Tasks = Vec<Vec<usize>>;
 
-/// Minutes that a task lasts where the length of trials is known, if nothing else is said.
+/// Minutes that a task lasts where the length of trials is known, by default.
 const USUAL_MINUTES: f64 = 40.0;
 
 /// An array that is submitted or shown.
@@ -43,7 +43,7 @@ struct Array {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Submitted {
-    /// `submit` if nothing was submitted, because the script was asked for.
+    /// `submit` if nothing was submitted, because the script was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     /// Open trials that tasks in the queue will run.
@@ -148,7 +148,7 @@ fn calls(
     Ok(chunks.iter().enumerate().map(call).collect())
 }
 
-/// Minutes of a task: those asked for, or the usual ones as far as the limit of a task allows; `None` = by the number of trials.
+/// Minutes of a task: those requested, or the usual ones as far as the limit of a task allows; `None` = by the number of trials.
 fn minutes(slurm: &Slurm, asked: Option<u32>) -> Result<Option<f64>, CliError> {
     let limit = slurm.minutes().unwrap_or(f64::INFINITY);
     match asked.map(f64::from) {

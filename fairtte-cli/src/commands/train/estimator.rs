@@ -13,7 +13,7 @@ use ndarray::Array2;
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
 use super::{kept_model, scoring_of};
 use crate::plural::counted;
-use crate::prepare::{Inputs, Prepared};
+use crate::prepared::{Inputs, Prepared};
 use crate::progress::say;
 use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};

@@ -9,7 +9,7 @@ use fairtte_data::{DataError, Part};
 use fairtte_fairness::{FairnessError, Strategy, TrainingData, predict_in_batches};
 
 use crate::CliError;
-use crate::prepare::{Prepared, PreparedMasks};
+use crate::prepared::{Prepared, PreparedMasks};
 use crate::run_folder::OpenRun;
 
 /// Predicts validation and test part with the present weights of `strategy`, which are those of `epoch`, or of the epoch of the

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::masks;
 use crate::CliError;
-use crate::prepare::Prepared;
+use crate::prepared::Prepared;
 use crate::run_file::RunFile;
 use crate::run_folder::{Fitted, Methods, ModelWriter, OpenRun, write_json};
 

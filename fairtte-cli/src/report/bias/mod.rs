@@ -110,7 +110,7 @@ pub(crate) fn render_table(report: &BiasReport, width: usize) -> String {
     table::render(report, width)
 }
 
-/// One line about an attribute: a source, or how well the groups can be told apart.
+/// One line about an attribute: a source, or how well the groups can be distinguished.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     /// Name for machines.

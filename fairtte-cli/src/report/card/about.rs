@@ -77,7 +77,7 @@ impl About {
     }
 }
 
-/// What the card says where nobody has said anything.
+/// What the card says where no text was given.
 pub(super) const NOT_STATED: &str = "*not stated*";
 
 #[cfg(test)]

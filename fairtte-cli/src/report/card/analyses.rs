@@ -100,7 +100,7 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
 /// The numbers of an evaluation, one column for each of some metrics.
 struct Values<'a> {
     report: &'a EvaluationReport,
-    /// The metric as it is asked for, and as the report has it.
+    /// The metric as it is requested, and as the report has it.
     columns: Vec<(&'a MetricReport, Option<&'a MetricReport>)>,
 }
 

@@ -110,7 +110,7 @@ pub(super) fn left_out(page: &ClassPage<'_>) -> Option<String> {
     let by = format!("{} {}", short(found.horizon), page.time_unit);
     let by = by.trim_end();
     if n_left_out == 0 {
-        return Some(format!("Nobody is censored by {by}: all {n} samples have a class."));
+        return Some(format!("No sample is censored by {by}: all {n} samples have a class."));
     }
     let share = percent_of(n_left_out as f64 / n.max(1) as f64);
     let mut text =

@@ -105,7 +105,7 @@ fn section(method: Biasing, of: &[&MeasureSummary]) -> Result<ExperimentSection,
 fn question(method: Biasing) -> &'static str {
     match method {
         Biasing::Permutation => "Do measures notice that the covariates of some people are those of others?",
-        Biasing::ColumnPermutation => "Do measures notice that every covariate of some people is somebody else's?",
+        Biasing::ColumnPermutation => "Do measures notice that every covariate of some people is another person's?",
         Biasing::Undersampling => "Do measures notice that some people are missing?",
     }
 }

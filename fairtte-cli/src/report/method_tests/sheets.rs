@@ -79,7 +79,7 @@ fn ranks(metric: &MetricTests, id: &str) -> Sheet {
     sheet
 }
 
-/// What is said before the pairs: all sentences but the last.
+/// The text before the pairs: all sentences but the last.
 fn said_of_ranks(metric: &MetricTests) -> Vec<String> {
     metric.verdict[..metric.verdict.len().saturating_sub(1)].to_vec()
 }

@@ -104,7 +104,7 @@ fn the_tables_of_a_terminal_fit_their_width_and_have_every_difference() {
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unwrapped.contains("models: CNN, ") && unwrapped.contains("differences are from CNN"), "{text}");
     assert!(text.contains("every number is that of C^td"), "{text}");
-    // Three metrics with two differences, each with a line for everybody, three groups and a gap.
+    // Three metrics with two differences, each with a line for all samples, three groups and a gap.
     assert_eq!(text.matches("  Holm").count(), 3 * 2, "{text}");
     assert_eq!(text.matches("  gap by sex  ").count(), 3 * 2, "{text}");
 }

@@ -1,4 +1,4 @@
-//! Decision curves: the net benefit over thresholds of the model, of treating everybody and of treating nobody.
+//! Decision curves: the net benefit over thresholds of the model, of treating all and of treating none.
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{DecisionCurve, DecisionsReport};
@@ -43,7 +43,7 @@ fn title_of(curve: &DecisionCurve) -> String {
 
 fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Result<String, ReportError> {
     let name = title_of(curve);
-    // Treating everybody falls without bound as the threshold rises: only what is near the model is shown.
+    // Treating all falls without bound as the threshold rises: only what is near the model is shown.
     let shown = curve.net_benefit.iter().copied().chain([0.0, curve.net_benefit_of_all[0]]);
     let x = padded_range(curve.thresholds.iter().copied(), 0.03);
     let y = padded_range(shown, 0.08);
@@ -68,7 +68,7 @@ fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Resul
         canvas.dashed(&[(axes.left + 72.0, 28.0), (axes.left + 90.0, 28.0)], GROUP_COLOURS[1], 1.6, (5.0, 3.0))?;
         key(94.0, "treat all")?;
         canvas.dashed(&[(axes.left + 154.0, 28.0), (axes.left + 172.0, 28.0)], AXIS, 1.4, (2.0, 3.0))?;
-        key(176.0, "treat nobody")?;
+        key(176.0, "treat none")?;
         axes.draw_y(canvas, &ticks(&axes.y, 5), "")?;
         axes.draw_x(canvas, &ticks(&axes.x, 6), "threshold of the predicted risk")?;
         canvas.dashed(&[axes.at(axes.x.start, 0.0), axes.at(axes.x.end, 0.0)], AXIS, 1.4, (2.0, 3.0))?;
@@ -77,7 +77,7 @@ fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Resul
     })
 }
 
-/// The net benefit at the thresholds that were asked for.
+/// The net benefit at the thresholds that were requested.
 fn description(curve: &DecisionCurve, decisions: &DecisionsReport) -> String {
     let near = |threshold: f64| {
         let distance = |place: &usize| (curve.thresholds[*place] - threshold).abs();

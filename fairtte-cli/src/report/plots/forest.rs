@@ -164,7 +164,7 @@ fn row(
     canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(height, INK))
 }
 
-/// An interval with marks at its ends, or arrows where it goes on beyond the axis.
+/// An interval with marks at its ends, or arrows where it extends beyond the axis.
 pub(super) fn interval_line(
     canvas: &Canvas<'_>,
     axes: &Axes,

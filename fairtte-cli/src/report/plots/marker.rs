@@ -1,4 +1,4 @@
-//! Markers that differ in shape and colour, so that models and groups can be told apart in grey too.
+//! Markers that differ in shape and colour, so that models and groups can be distinguished in grey too.
 
 use std::f64::consts::PI;
 

@@ -81,7 +81,7 @@ fn letter(place: usize) -> String {
     if place < 26 { letter.to_string() } else { format!("{letter}{}", place / 26 + 1) }
 }
 
-/// The text letter by letter, each as `escaped` says, with the `td` of `C^td` and `AUC^td` put into `raised`.
+/// The text character by character, each escaped by `escaped`, with the `td` of `C^td` and `AUC^td` put into `raised`.
 fn marked_up(text: &str, escaped: impl Fn(char, &mut String), raised: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for (place, part) in clean(text).split("^td").enumerate() {

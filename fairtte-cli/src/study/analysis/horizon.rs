@@ -54,7 +54,7 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         (low.min(*difference), high.max(*difference))
     });
     let mut verdict = vec![
-        "Models are chosen, compared and ranked by the AUC of the samples that have a class: whoever is censored by the horizon is \
+        "Models are chosen, compared and ranked by the AUC of the samples that have a class: a sample censored by the horizon is \
          left out of it. Beside it stands the AUC at the horizon of all test samples, with weights for censoring, which no choice \
          and no rank reads."
             .to_owned(),

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::Folders;
 use crate::CliError;
-use crate::prepare::label;
+use crate::prepared::label;
 use crate::run_file::RunFile;
 use crate::run_folder::essence;
 use crate::study::file::StudyFile;

@@ -48,7 +48,7 @@ pub(crate) struct Slurm {
     pub(crate) extra: Vec<String>,
 }
 
-/// Minutes that a task needs at least: it is told two minutes before its end.
+/// Minutes that a task needs at least: its warning signal comes two minutes before its end.
 const LEAST_MINUTES: f64 = 5.0;
 
 /// Options that `submit` sets itself.
@@ -90,7 +90,7 @@ impl Slurm {
                     return wrong("time", format!("\"{time}\", expected a time of SLURM, such as {forms}"));
                 }
                 Some(minutes) if minutes < LEAST_MINUTES => {
-                    let why = "a task is told two minutes before its end";
+                    let why = "the warning signal of a task comes two minutes before its end";
                     return wrong("time", format!("\"{time}\", expected at least {LEAST_MINUTES} minutes: {why}"));
                 }
                 Some(_) => {}

@@ -14,7 +14,8 @@ use jiff::civil::Date;
 use crate::DataError;
 pub(super) use crate::adapters::codes::{parse_sex, present, whole_number};
 pub(super) use crate::adapters::dates::parse_american_date as parse_date;
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 use crate::table::Table;
 
 /// The cells of one column; `None` where the cell is empty.

@@ -171,7 +171,7 @@ fn adnimerge_is_a_source_of_diagnoses_in_all_its_words() {
 
     let cause = AdniConfig { dementia_cause: DementiaCause::Alzheimer, ..config };
     let message = Adni::new(cause).read().err().unwrap().to_string();
-    assert!(message.starts_with("data.adni.dementia-cause is alzheimer, expected the default where"), "{message}");
+    assert!(message.starts_with("dementia-cause is alzheimer, expected the default where"), "{message}");
 }
 
 #[test]

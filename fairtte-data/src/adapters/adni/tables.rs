@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use super::cells::{NamedTable, plain};
 use super::config::{AdniConfig, AgeSource, DementiaCause, DiagnosisSource, MissingCurrent};
 use super::image_list::{DATE, ID, MODALITY, SUBJECT};
-use crate::DataError;
 use crate::adapters::find::{CSV, Wanted, find_all, find_file, find_optional};
+use crate::{DataError, SettingsOf};
 
 /// Bytes of a first line that are read to recognise it.
 const MOST_HEADER_BYTES: u64 = 1 << 16;
@@ -82,10 +82,10 @@ impl Tables {
     pub(super) fn find(config: &AdniConfig) -> Result<Self, DataError> {
         let from_merge = config.diagnosis_source == DiagnosisSource::Adnimerge;
         if from_merge && config.dementia_cause == DementiaCause::Alzheimer {
-            return Err(only_in_dxsum("data.adni.dementia-cause", "alzheimer"));
+            return Err(only_in_dxsum("dementia-cause", "alzheimer"));
         }
         if from_merge && config.missing_current == MissingCurrent::Conversion {
-            return Err(only_in_dxsum("data.adni.missing-current", "conversion"));
+            return Err(only_in_dxsum("missing-current", "conversion"));
         }
         let root = config.root.as_path();
         let needed = |path: PathBuf| Source { path, is_needed: true };
@@ -134,9 +134,9 @@ impl Tables {
     }
 }
 
-fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
+fn only_in_dxsum(field: &'static str, value: &str) -> DataError {
     let expected = "the default where diagnosis-source is adnimerge, which does not hold what this needs";
-    DataError::InvalidSetting { key, value: value.to_owned(), expected }
+    DataError::setting(SettingsOf::Adni, field, value, expected)
 }
 
 /// The tables below `root` with the header of an image list: those with all four columns; if there are none, those with

@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::DataError;
-use crate::error::nearest;
+use crate::nearest::nearest;
 
 /// A dbGaP table in memory; cells are text without surrounding blanks.
 ///

@@ -40,7 +40,7 @@ use crate::cohort::AttributeColumn;
 use crate::cohort::Threshold;
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
-use crate::{Adapter, AttributeConfig, DataError};
+use crate::{Adapter, AttributeConfig, DataError, SettingsOf};
 use files::{Files, consent_groups};
 use grades::Grades;
 use images::Listed;
@@ -200,11 +200,8 @@ impl Areds {
             return Ok(Listing { source: source.clone(), root, listed, unlisted: Vec::new() });
         }
         if let Some(root) = &self.config.image_root {
-            return Err(DataError::InvalidSetting {
-                key: "data.areds.image-root",
-                value: root.display().to_string(),
-                expected: "no value where the photographs are those of a folder",
-            });
+            let expected = "no value where the photographs are those of a folder";
+            return Err(DataError::setting(SettingsOf::Areds, "image-root", root.display(), expected));
         }
         let (listed, unlisted) = images::walk(source)?;
         if listed.is_empty() {

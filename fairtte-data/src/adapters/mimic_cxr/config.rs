@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::DataError;
+use crate::{DataError, SettingsOf};
 
 /// Settings of [`MimicCxr`](super::MimicCxr), the table `[data.mimic-cxr]` of a run file.
 ///
@@ -125,23 +125,20 @@ impl MimicCxrConfig {
     }
 
     pub(super) fn cxr_root(&self) -> Result<&Path, DataError> {
-        Self::chosen(self.cxr_root.as_ref(), self.root.as_ref(), "data.mimic-cxr.cxr-root")
+        Self::chosen(self.cxr_root.as_ref(), self.root.as_ref(), "cxr-root")
     }
 
     pub(super) fn iv_root(&self) -> Result<&Path, DataError> {
-        Self::chosen(self.iv_root.as_ref(), self.root.as_ref(), "data.mimic-cxr.iv-root")
+        Self::chosen(self.iv_root.as_ref(), self.root.as_ref(), "iv-root")
     }
 
     fn chosen<'a>(
         own: Option<&'a PathBuf>,
         root: Option<&'a PathBuf>,
-        key: &'static str,
+        field: &'static str,
     ) -> Result<&'a Path, DataError> {
-        own.or(root).map(PathBuf::as_path).ok_or_else(|| DataError::InvalidSetting {
-            key,
-            value: "not given".to_owned(),
-            expected: "a folder, here or as data.mimic-cxr.root",
-        })
+        let missing = || DataError::setting(SettingsOf::MimicCxr, field, "not given", "a folder, here or as root");
+        own.or(root).map(PathBuf::as_path).ok_or_else(missing)
     }
 
     pub(in crate::adapters) fn resolve_paths(&mut self, base: &Path) {
@@ -207,6 +204,6 @@ mod tests {
         assert_eq!(config.cxr_root().unwrap(), Path::new("/base/all"));
         assert_eq!(config.iv_root().unwrap(), Path::new("/base/iv"));
         let error = MimicCxrConfig::default().iv_root().unwrap_err().to_string();
-        assert_eq!(error, "data.mimic-cxr.iv-root is not given, expected a folder, here or as data.mimic-cxr.root");
+        assert_eq!(error, "iv-root is not given, expected a folder, here or as root");
     }
 }

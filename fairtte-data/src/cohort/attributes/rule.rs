@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{AttributeConfig, Threshold, same_ignoring_case};
 use crate::DataError;
 use crate::cohort::{AttributeColumn, Cohort};
-use crate::error::{Place, nearest};
+use crate::error::Place;
+use crate::nearest::nearest;
 
 /// An attribute with what was fitted on the training samples: it assigns the samples of any cohort to the same groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

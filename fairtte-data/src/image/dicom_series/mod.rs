@@ -50,7 +50,7 @@ const HEADER_BYTES: u64 = 1 << 16;
 
 /// Reads the series in `folder`.
 ///
-/// Files are read twice: their headers, before memory is taken for the volume, and their pixels. Memory: the stored
+/// Files are read twice: their headers, before memory is allocated for the volume, and their pixels. Memory: the stored
 /// numbers of the volume (as `f64` if slope or intercept change from slice to slice) and one file.
 ///
 /// # Errors

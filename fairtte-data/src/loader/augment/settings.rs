@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Flip;
-use crate::DataError;
 use crate::image::ImageConfig;
 use crate::shift::WIDEST;
+use crate::{DataError, SettingsOf};
 
 /// The settings of `[augmentation]`; the defaults change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,33 +80,33 @@ impl AugmentationConfig {
             let fits = size.len() == image.size.len()
                 && size.iter().zip(&image.size).all(|(side, stored)| (1..=*stored).contains(side));
             let expected = "as many sides as image.size, each at least 1 and at most that of image.size";
-            within(fits, "augmentation.crop", format!("{size:?} with image.size = {:?}", image.size), expected)?;
+            within(fits, "crop", format!("{size:?} with image.size = {:?}", image.size), expected)?;
         }
-        let range = |key, value: f64, range: std::ops::RangeInclusive<f64>, expected| {
-            within(range.contains(&value), key, value.to_string(), expected)
+        let range = |field, value: f64, range: std::ops::RangeInclusive<f64>, expected| {
+            within(range.contains(&value), field, value.to_string(), expected)
         };
-        range("augmentation.rotation", self.rotation, 0.0..=15.0, "degrees from 0 to 15")?;
+        range("rotation", self.rotation, 0.0..=15.0, "degrees from 0 to 15")?;
         if let Some(expected) = self.flip.forbidden(data_set).filter(|_| !self.force) {
-            return within(false, "augmentation.flip", format!("\"{}\" for {data_set}", self.flip), expected);
+            return within(false, "flip", format!("\"{}\" for {data_set}", self.flip), expected);
         }
-        range("augmentation.brightness", self.brightness, 0.0..=1.0, "a number from 0 to 1")?;
-        range("augmentation.contrast", self.contrast, 0.0..=1.0, "a number from 0 to 1")?;
+        range("brightness", self.brightness, 0.0..=1.0, "a number from 0 to 1")?;
+        range("contrast", self.contrast, 0.0..=1.0, "a number from 0 to 1")?;
         if let Some(BlurConfig { probability, sigma: [first, second] }) = self.blur {
-            range("augmentation.blur.probability", probability, 0.0..=1.0, "a probability from 0 to 1")?;
+            range("blur.probability", probability, 0.0..=1.0, "a probability from 0 to 1")?;
             let fits = first > 0.0 && first <= second && second <= WIDEST;
             let expected = "the smallest and the largest standard deviation in pixels, above 0 and at most 100";
-            within(fits, "augmentation.blur.sigma", format!("[{first}, {second}]"), expected)?;
+            within(fits, "blur.sigma", format!("[{first}, {second}]"), expected)?;
         }
         if let Some(ElasticConfig { alpha, sigma }) = self.elastic {
-            range("augmentation.elastic.alpha", alpha, 0.0..=10_000.0, "a number of pixels from 0 to 10000")?;
+            range("elastic.alpha", alpha, 0.0..=10_000.0, "a number of pixels from 0 to 10000")?;
             let expected = "a number of pixels above 0 and at most 100";
-            within(sigma > 0.0 && sigma <= WIDEST, "augmentation.elastic.sigma", sigma.to_string(), expected)?;
+            within(sigma > 0.0 && sigma <= WIDEST, "elastic.sigma", sigma.to_string(), expected)?;
         }
         if let Some(CutoutConfig { holes, size }) = self.cutout {
             let expected = "a whole number from 0 to 16";
-            within(holes <= 16, "augmentation.cutout.holes", holes.to_string(), expected)?;
+            within(holes <= 16, "cutout.holes", holes.to_string(), expected)?;
             let expected = "a share of the side above 0 and below 1";
-            within(size > 0.0 && size < 1.0, "augmentation.cutout.size", size.to_string(), expected)?;
+            within(size > 0.0 && size < 1.0, "cutout.size", size.to_string(), expected)?;
         }
         Ok(())
     }
@@ -123,6 +123,6 @@ impl AugmentationConfig {
     }
 }
 
-fn within(fits: bool, key: &'static str, value: String, expected: &'static str) -> Result<(), DataError> {
-    if fits { Ok(()) } else { Err(DataError::InvalidSetting { key, value, expected }) }
+fn within(fits: bool, field: &'static str, value: String, expected: &'static str) -> Result<(), DataError> {
+    if fits { Ok(()) } else { Err(DataError::setting(SettingsOf::Augmentation, field, value, expected)) }
 }

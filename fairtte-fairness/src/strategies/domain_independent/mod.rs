@@ -19,91 +19,29 @@
 //! `mean-logits` predicts, and its gradient goes to the encoder only.
 //!
 //! Survival: heads that compare samples (`DeepHit`, the Cox heads) compare the outputs of each sample's own classifier,
-//! over the whole batch. So the Cox heads have one baseline for all groups: fitted on the own classifiers' outputs
+//! over the whole batch. So the Cox heads have one baseline for all groups: fitted on the outputs of the samples' own classifiers
 //! where curves are averaged or `own-group`, and on the averaged outputs where outputs are. Golden values: our worked cases
 //! `golden/domain_independence.json`.
 
 mod network;
+mod settings;
 
-use crate::Batch;
-use crate::explain::Traced;
 use burn::module::Module as _;
 use fairtte_models::Noise;
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 
-use super::missing::{MissingAttribute, known};
+use super::missing::known;
 use super::mixture::{mixture, shares};
-use super::pass::{Pass, survival_of, task_alone};
-use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
+use super::pass::{Pass, task_alone};
+use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings as _, TrainingCells};
+use crate::explain::Traced;
 use crate::features::Layer;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
-use crate::{Combination, EncoderNetwork as _, Export, FairnessError, Forward, Learner, LearnerSpec};
+use crate::{Batch, Combination, EncoderNetwork as _, Export, FairnessError, Forward, Learner, LearnerSpec};
 
 pub use network::DomainNetwork;
-
-/// How the classifiers of all groups are combined for prediction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum DomainInference {
-    /// The curve of the mean output.
-    #[default]
-    MeanLogits,
-    /// The mean curve.
-    MeanSurvival,
-    /// The mean curve, weighed by the training shares of the groups.
-    ShareWeighted,
-    /// The curve of the mean output, weighed by the training shares of the groups.
-    ShareWeightedLogits,
-    /// The curve of the classifier of the sample's group.
-    OwnGroup,
-}
-
-impl DomainInference {
-    /// Whether outputs, not curves, are averaged.
-    fn averages_outputs(self) -> bool {
-        matches!(self, Self::MeanLogits | Self::ShareWeightedLogits)
-    }
-}
-
-/// Settings of domain independence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct DomainIndependentConfig {
-    /// How the classifiers of all groups are combined for prediction.
-    pub inference: DomainInference,
-    /// What `own-group` predicts for a sample without the attribute.
-    pub missing_attribute: MissingAttribute,
-}
-
-const KEY: &str = "missing-attribute";
-
-impl StrategySettings for DomainIndependentConfig {
-    fn name(&self) -> &'static str {
-        "domain-independent"
-    }
-
-    fn summary(&self) -> &'static str {
-        "one encoder, one classifier per group (Wang et al. 2020)"
-    }
-
-    fn validate(&self) -> Result<(), FairnessError> {
-        let has_effect =
-            self.missing_attribute == MissingAttribute::Average || self.inference == DomainInference::OwnGroup;
-        crate::check(KEY, "refuse", has_effect, "average, unless inference = \"own-group\"")
-    }
-
-    fn models_causes(&self) -> bool {
-        true
-    }
-
-    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        Ok(Box::new(DomainIndependent::new(self, spec, cells)?))
-    }
-}
+pub use settings::{DomainIndependentConfig, DomainInference};
 
 /// A shared encoder with a classifier for each group.
 #[derive(Debug)]
@@ -117,6 +55,7 @@ pub struct DomainIndependent {
 }
 
 const NAME: &str = "domain-independent";
+const KEY: &str = "missing-attribute";
 
 impl DomainIndependent {
     /// Builds the network for the groups of the training part.
@@ -218,10 +157,10 @@ impl Strategy for DomainIndependent {
         let representation = network.represent(batch, &mut Noise::Off)?;
         if self.config.inference.averages_outputs() {
             let outputs = |query: &[f64]| Ok(on_host(network.combined(self.weights(), &representation, query)));
-            return survival_of(&self.learner, rule, outputs);
+            return self.learner.survival_by(rule, outputs);
         }
         self.curves(batch, rule, |g| {
-            survival_of(&self.learner, rule, |query| Ok(on_host(network.of_group(g, representation.clone(), query))))
+            self.learner.survival_by(rule, |query| Ok(on_host(network.of_group(g, representation.clone(), query))))
         })
     }
 

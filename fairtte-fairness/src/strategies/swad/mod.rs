@@ -28,128 +28,39 @@
 //! Survival: the loss is the likelihood of the validation curves on the time grid. MEDFAIR watches 1 - worst-group AUC, so it
 //! needs the attribute; `worst-group-nll` is the counterpart. Golden values: our worked cases `golden/swad.json`.
 
+mod saved;
+mod settings;
 mod valley;
 mod weights;
 
 use std::path::Path;
 
-use crate::Batch;
-use burn::module::Module as _;
-use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
-use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Noise, Pixels};
 use rand::seq::SliceRandom as _;
-use serde::{Deserialize, Serialize};
 
-use self::valley::{Counters, Mean, Valley};
+use self::saved::{NetworkValley, load_valley, save_valley};
+use self::valley::Valley;
 use self::weights::{Statistics, Weights};
 use super::one_network::of_one_network;
 use super::pass::plain_step;
-use super::saved::{read_state, write_state};
 use super::{
-    Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
+    Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings as _, Warns, Watch,
     load_parts, save_parts,
 };
 use crate::monitor::Validation;
 use crate::predict::{EvaluationPart, Parts};
-use crate::trainable::read;
-use crate::{EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
+use crate::{Batch, EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork};
 
-/// The validation loss that is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum SwadCriterion {
-    /// Mean negative log-likelihood of the part.
-    #[default]
-    Nll,
-    /// The largest of the groups; that of the part if no sample has a group.
-    WorstGroupNll,
-}
-
-/// Settings of SWAD.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct SwadConfig {
-    /// Evaluations in the window that finds the start, at least 1.
-    pub n_converge: usize,
-    /// Evaluations above the threshold that end the valley, at least 1.
-    pub n_tolerance: usize,
-    /// Relative excess over the mean loss of the window that is tolerated, at least 0.
-    pub tolerance_ratio: f64,
-    /// Steps between evaluations within an epoch; 0 = one evaluation per epoch.
-    pub interval: usize,
-    /// The loss that is watched.
-    pub criterion: SwadCriterion,
-}
-
-impl Default for SwadConfig {
-    fn default() -> Self {
-        Self { n_converge: 2, n_tolerance: 3, tolerance_ratio: 0.05, interval: 0, criterion: SwadCriterion::Nll }
-    }
-}
-
-impl StrategySettings for SwadConfig {
-    fn name(&self) -> &'static str {
-        "swad"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the mean of the weights over a valley of the validation loss (Cha et al. 2021)"
-    }
-
-    fn needs_groups(&self) -> bool {
-        self.criterion == SwadCriterion::WorstGroupNll
-    }
-
-    fn validate(&self) -> Result<(), FairnessError> {
-        check("n-converge", self.n_converge, self.n_converge >= 1, "at least 1")?;
-        check("n-tolerance", self.n_tolerance, self.n_tolerance >= 1, "at least 1")?;
-        let in_range = self.tolerance_ratio >= 0.0 && self.tolerance_ratio.is_finite();
-        check("tolerance-ratio", self.tolerance_ratio, in_range, "a finite number >= 0")
-    }
-
-    /// Whether `epochs` and `patience` leave room for the Ns + Ne evaluations in which a valley is found and ended; a sentence
-    /// for each that does not. `n_steps` are the steps of the optimisers in an epoch.
-    fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
-        let Self { n_converge, n_tolerance, interval, .. } = *self;
-        let per_epoch = if interval == 0 { 1 } else { n_steps.div_ceil(interval).max(1) };
-        let needed = n_converge.saturating_add(n_tolerance);
-        let epochs = needed.div_ceil(per_epoch);
-        let note = |key: &str, value: usize| {
-            let given = value.saturating_mul(per_epoch);
-            (given < needed).then(|| {
-                format!(
-                    "strategy swad: {key} = {value} gives too few evaluations ({given}; n-converge + n-tolerance = {needed}): \
-                     training may end before the valley, and the mean is then over a part of it; use {key} = {epochs} or \
-                     more"
-                )
-            })
-        };
-        [note("training.epochs", training.epochs), note("training.patience", training.patience)]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    fn models_causes(&self) -> bool {
-        true
-    }
-
-    fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        Ok(Box::new(Swad::new(self, Learner::new(spec, NETWORK)?)?))
-    }
-}
+pub use settings::{SwadConfig, SwadCriterion};
 
 /// Averages the weights of a valley of the validation loss.
 #[derive(Debug)]
 pub struct Swad {
     config: SwadConfig,
     learner: Learner,
-    valley: Valley<Weights<SurvivalNetwork>>,
+    valley: NetworkValley,
 }
 
 impl Swad {
@@ -162,46 +73,6 @@ impl Swad {
         let valley = Valley::new(config.n_converge, config.n_tolerance, config.tolerance_ratio);
         Ok(Self { config: *config, learner, valley })
     }
-}
-
-const STATE: &str = "swad";
-
-/// A segment mean in a checkpoint; its weights are in a file next to it.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedMean {
-    file: String,
-    n: u64,
-}
-
-/// The state without the weights.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedValley {
-    counters: Counters,
-    open: Option<SavedMean>,
-    recent: Vec<SavedMean>,
-    running: Option<SavedMean>,
-    pending: Option<SavedMean>,
-}
-
-type NetworkMean = Mean<Weights<SurvivalNetwork>>;
-
-fn save_mean(mean: &NetworkMean, folder: &Path, name: &str) -> Result<SavedMean, FairnessError> {
-    let file = format!("swad-{name}.weights.bpk");
-    let path = folder.join(&file);
-    let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-    let bytes = mean.weights.module().clone().into_record().into_bytes().map_err(|e| unusable(e.to_string()))?;
-    write_atomically(&path, |out| std::io::Write::write_all(out, &bytes))?;
-    Ok(SavedMean { file, n: mean.n })
-}
-
-fn load_mean(saved: &SavedMean, folder: &Path, shape: &SurvivalNetwork) -> Result<NetworkMean, FairnessError> {
-    let path = folder.join(&saved.file);
-    let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-    let record = ModuleRecord::from_bytes(read(&path)?).map_err(|e| unusable(e.to_string()))?;
-    let network = shape.valid().try_load_record(record).map_err(|e| unusable(e.to_string()))?;
-    Ok(Mean { weights: Weights::of(&network), n: saved.n })
 }
 
 impl Strategy for Swad {
@@ -289,41 +160,18 @@ impl Strategy for Swad {
 
     fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         save_parts(self.parts(), folder, what)?;
-        if what == Saved::Weights {
-            return Ok(());
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => save_valley(&self.valley, folder),
         }
-        let save = |mean: &NetworkMean, name: &str| save_mean(mean, folder, name);
-        let save_one = |mean: &Option<NetworkMean>, name| mean.as_ref().map(|mean| save(mean, name)).transpose();
-        let recent = self.valley.recent.iter().enumerate().map(|(k, mean)| save(mean, &format!("recent-{k}")));
-        let saved = SavedValley {
-            counters: self.valley.counters.clone(),
-            open: save_one(&self.valley.open, "open")?,
-            recent: recent.collect::<Result<_, _>>()?,
-            running: save_one(&self.valley.running, "running")?,
-            pending: save_one(&self.valley.pending, "pending")?,
-        };
-        write_state(folder, STATE, &saved)
     }
 
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         load_parts(self.parts(), folder, what)?;
-        if what == Saved::Weights {
-            return Ok(());
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => load_valley(&mut self.valley, folder, self.learner.network()),
         }
-        let saved = read_state(folder, STATE, |saved: &SavedValley| {
-            let (means, losses) = (saved.recent.len(), saved.counters.recent_losses.len());
-            let problem = || format!("{means} means and {losses} losses, expected as many of both");
-            if means == losses { Ok(()) } else { Err(problem()) }
-        })?;
-        let shape = self.learner.network();
-        let load_one = |mean: &Option<SavedMean>| mean.as_ref().map(|m| load_mean(m, folder, shape)).transpose();
-        let recent = saved.recent.iter().map(|mean| load_mean(mean, folder, shape)).collect::<Result<_, _>>()?;
-        let (open, running) = (load_one(&saved.open)?, load_one(&saved.running)?);
-        let pending = load_one(&saved.pending)?;
-        self.valley.counters = saved.counters;
-        self.valley.recent = recent;
-        (self.valley.open, self.valley.running, self.valley.pending) = (open, running, pending);
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The metrics that an evaluation can be asked for by name, and the registry of them.
+//! The metrics that can be requested by name, and the registry of them.
 //!
 //! A metric [prepares](Metric::prepare) one slice of the samples (all of them, or one group) and then gives its value for
 //! any weights of the slice's rows: 1 everywhere for the sample itself, the number of draws in a bootstrap replicate. What

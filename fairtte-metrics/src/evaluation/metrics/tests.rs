@@ -154,7 +154,7 @@ fn the_risk_of_a_curve_can_be_chosen() {
 #[test]
 fn several_draws_at_once_have_the_values_of_each() {
     let (sample, rows) = (Sample::new(), (0..N).collect::<Vec<_>>());
-    // The second draw is empty, and the third has nobody after the horizon.
+    // The second draw is empty, and the third has no sample after the horizon.
     let weight = |row: usize, draw: usize| match draw {
         1 => 0,
         2 => u16::from(sample.outcomes.time()[row] <= HORIZON),

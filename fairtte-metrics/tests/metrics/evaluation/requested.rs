@@ -98,7 +98,7 @@ fn a_group_with_few_events_keeps_its_value_and_is_in_no_comparison() {
 
 #[test]
 fn a_brier_score_above_one_is_refused_with_the_subject_that_carries_it() {
-    // 100 of 101 samples of the training part are censored at 1.1: whoever is followed longer has a weight of 101.
+    // 100 of 101 samples of the training part are censored at 1.1: a sample followed longer has a weight of 101.
     let train = (0..101).map(|k| if k == 0 { 5.0 } else { 1.1 }).collect();
     let train = Outcomes::new(train, vec![false; 101]).unwrap();
     let time = (0..30).map(|k| 2.0 + 0.1 * f64::from(k)).collect();

@@ -65,7 +65,7 @@ fn wilcoxon_case(case: &Value, name: &str, records: &mut Records<'_>) {
             match (record["zstatistic"].as_f64(), test.z) {
                 (Some(expected), Some(z)) => tally.at("z", if two_sided { -z.abs() } else { z }, expected, CLOSE),
                 (Some(_), None) => tally.mismatch("no z"),
-                // scipy shows z only if the normal approximation was asked for by name.
+                // scipy shows z only if the normal approximation was requested by name.
                 (None, _) => {}
             }
         };

@@ -16,7 +16,7 @@ use rand::RngExt as _;
 /// Times of the curves beside 0, and the last evaluation time at most.
 const GRID: usize = 30;
 pub const LAST: f64 = 3.0;
-/// Long enough that nobody is censored at the end.
+/// Long enough that no sample is censored at the end.
 const FOREVER: f64 = 1e9;
 
 /// What censors.

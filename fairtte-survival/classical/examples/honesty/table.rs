@@ -12,7 +12,7 @@ pub struct Part {
     pub name: String,
     /// Names of the columns; parts with the same ones become one table.
     pub columns: String,
-    /// Cohorts, unless another number is asked for.
+    /// Cohorts, unless another number is requested.
     pub n_cohorts: u64,
     /// Computes the rows from so many cohorts.
     pub rows: Box<dyn Fn(u64) -> Vec<String>>,

@@ -204,7 +204,7 @@ fn a_penalty_shrinks_coefficients_to_0_and_admits_covariates_that_separate() {
         assert!(sizes[3] < 1e-15, "{sizes:?}");
         let none = fit(1e9);
         assert_close(none.log_likelihood, none.log_likelihood_null, 1e-7, "all coefficients 0");
-        // Nobody with the covariate has an event.
+        // No sample with the covariate has an event.
         let level = Array2::from_shape_fn((80, 1), |(row, _)| f64::from(u8::from(!outcomes.event()[row] && row < 60)));
         assert!(AcceleratedFailureTime::fit(&level, &outcomes, &settings(distribution, 0.0)).is_err());
         let penalised = AcceleratedFailureTime::fit(&level, &outcomes, &settings(distribution, 0.01)).unwrap();
@@ -225,7 +225,7 @@ fn data_and_settings_that_cannot_be_are_named() {
         let zero = Outcomes::new(times, outcomes.event().to_vec()).unwrap();
         let expected = "time of row 4 is 0, expected a time above 0: the model is of the logarithm of time";
         assert_eq!(refused(&x, &zero), expected);
-        // Nobody with column 1 above 0 has an event.
+        // No sample with column 1 above 0 has an event.
         let mut separating = x.clone();
         for (row, event) in outcomes.event().iter().enumerate() {
             separating[[row, 1]] = f64::from(u8::from(!event));

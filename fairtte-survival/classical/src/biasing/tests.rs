@@ -57,7 +57,7 @@ impl SurvivalModel for Model {
     }
 }
 
-/// Every sample's time is its first covariate plus 1, so that a permuted sample can be told; the second and third encode one covariate.
+/// Every sample's time is its first covariate plus 1, so that a permuted sample is recognised; the second and third encode one covariate.
 fn table(n: usize, is_event: impl Fn(usize) -> bool) -> BiasingTable {
     let covariates = Array2::from_shape_fn((n, 3), |(row, column)| (row + 1000 * column) as f64);
     let times = (0..n).map(|row| row as f64 + 1.0).collect();
@@ -194,7 +194,7 @@ fn a_share_of_permuted_samples_lowers_concordance_as_theory_says() {
 
 #[test]
 fn losses_are_the_means_over_folds_of_the_training_folds_baseline() {
-    // C of the two samples of a fold is 1 or 0 by fold, so that a mean over folds can be told from a pooled value.
+    // C of the two samples of a fold is 1 or 0 by fold, so that a mean over folds differs from a pooled value.
     let covariates = Array2::from_shape_fn((4, 1), |(row, _)| [0.0, 1.0, 2.0, 3.0][row]);
     let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true; 4]).unwrap();
     let table = BiasingTable::new("small", covariates, vec![0], outcomes).unwrap();

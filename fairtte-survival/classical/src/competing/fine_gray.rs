@@ -4,7 +4,7 @@
 //! F(t | x) = 1 - exp(-H0(t) exp(x b))
 //! ```
 //!
-//! The coefficients b have the largest weighted partial likelihood: whoever had an event of another cause at T stays at risk
+//! The coefficients b have the largest weighted partial likelihood: a sample with an event of another cause at T stays at risk
 //! at later times t with the weight G(t-) / G(T-), the share of them who would still be under observation. G is the Kaplan-Meier
 //! curve of the censoring, in which events at the time of a censoring are still at risk (as in R `survfit(1 - d)`); tied
 //! events by Breslow's approximation. Both are as in R `cmprsk` `crr`. The standard errors are those of the sandwich of the

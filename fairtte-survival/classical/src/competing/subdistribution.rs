@@ -96,7 +96,7 @@ impl Samples {
             let (n_events, n_censored) = (count(Kind::Event), count(Kind::Censored));
             times.push(AtTime { time: tied[0], start, end, n_events, n_censored, censoring });
             for row in (start..end).filter(|row| kind[*row] == Kind::Competing) {
-                // Somebody is observed here, so that G is above 0.
+                // A sample is observed here, so G is above 0.
                 inverse[row] = 1.0 / censoring;
             }
             censoring *= 1.0 - n_censored as f64 / (time.len() - start) as f64;

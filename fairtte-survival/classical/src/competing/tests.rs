@@ -308,7 +308,7 @@ fn covariates_without_an_estimate_are_named() {
     assert_eq!(named.to_string(), "covariate \"sex\" is the same in all 6 samples, expected one that varies");
     let twice = fit(array![[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 2.0], [2.0, 4.0], [5.0, 10.0]]);
     assert!(matches!(&twice, ClassicalError::Collinear { column, .. } if column.place == 1), "{twice}");
-    // Whoever has 1 has cause 1, whoever has 0 never has it.
+    // Samples with 1 have cause 1; samples with 0 never have it.
     let separates = fit(array![[1.0], [0.0], [1.0], [0.0], [1.0], [0.0]]);
     assert!(matches!(separates, ClassicalError::Separates { .. }), "{separates}");
     assert!(matches!(fit(array![[1.0], [0.0]]), ClassicalError::Length { found: 2, expected: 6 }));

@@ -12,7 +12,7 @@
 //! Nelson-Aalen curve of the node, and V is `sum_i A(T_i) - sum_k w_k Y_Lk^2` with `A(t) = sum of c_k / Y_k up to t`, `w_k = c_k / Y_k^2`
 //! and `c_k = d_k (Y_k - d_k) / (Y_k - 1)`. A sample that moves to the left with m of the event times up to its own adds 1 to
 //! `Y_L1` .. `Y_Lm`, and `2 sum_{k <= m} w_k Y_Lk + W(m)` to the last sum, which a tree of sums over the left samples gives
-//! ([`LeftSums`]). All cuts of a column cost O(n log n) instead of O(n `n_events`). Where few cuts are asked for, the last sum is
+//! ([`LeftSums`]). All cuts of a column cost O(n log n) instead of O(n `n_events`). Where few cuts are requested, the last sum is
 //! computed at each of them instead.
 //! Source: Ishwaran et al. 2008, <https://doi.org/10.1214/08-AOAS169> (the statistic).
 

@@ -3,7 +3,7 @@
 /// Added to the time before its logarithm is taken, as printed in scenarios 9 and 10.
 pub(super) const SHIFT: f64 = 0.01;
 
-/// How the hazard of one person goes on, as a rate per unit of time.
+/// The hazard of one person over time, as a rate per unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Course {
     /// `rate` exp(`slope` t).

@@ -3,7 +3,7 @@
 //!
 //! Of every person, treatment a ~ Bernoulli(alpha(x)), event time t from the hazard h(t given a, x) and censoring time c from its own
 //! hazard, each by inversion of its cumulative hazard, which has a closed form for every hazard here. y = min(t, c), the event is
-//! observed where t <= c, and the follow-up ends at a maximum. What is not in the printed algorithm is said where it is set: the scale of
+//! observed where t <= c, and the follow-up ends at a maximum. What is not in the printed algorithm is documented where it is set: the scale of
 //! the covariates, dependence of c on t, spread entry, effects of subgroups on the hazards.
 
 mod course;
@@ -25,12 +25,12 @@ pub use self::settings::{
 };
 use crate::ClassicalError;
 
-/// Whose true survival is asked for.
+/// Whose true survival is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arm {
     /// With the treatment that a person has.
     Observed,
-    /// As if nobody were treated.
+    /// As if no person were treated.
     Untreated,
     /// As if everybody were treated.
     Treated,

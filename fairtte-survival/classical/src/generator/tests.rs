@@ -11,7 +11,7 @@ const X: [f64; 4] = [0.3, 0.8, 0.6, 0.2];
 
 type Printed = fn(f64, [f64; 4], f64) -> f64;
 
-/// The printed hazards once more, as functions of a, x and t.
+/// The printed hazards again, as functions of a, x and t.
 fn printed() -> Vec<(Hazard, Printed)> {
     vec![
         (Hazard::Constant1, |a, x, _| 0.5 * (-2.0 + a + x[0]).exp()),

@@ -151,7 +151,7 @@ impl SurvivalEstimator for LogisticHazardSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalHazard {
-    /// 0 for all covariates: nobody at risk had an event, or nobody was at risk. Without a penalty of the alphas the likelihood
+    /// 0 for all covariates: no sample at risk had an event, or none was at risk. Without a penalty of the alphas the likelihood
     /// then grows as alpha falls without end.
     Zero,
     /// 1 for all covariates: all at risk had an event.

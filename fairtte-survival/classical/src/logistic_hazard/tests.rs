@@ -184,7 +184,7 @@ fn one_interval_is_a_fourfold_table() {
 
 #[test]
 fn intervals_without_events_and_of_events_alone_have_hazards_of_0_and_1() {
-    // Nobody has an event in (1, 2]; the two left in (3, 4] both have one; nobody is left for (4, 5].
+    // No sample has an event in (1, 2]; the two left in (3, 4] both have one; none is left for (4, 5].
     let rows = [
         (0.5, true, 0.0),
         (0.7, true, 1.0),

@@ -58,7 +58,7 @@ fn strategies_are_trained_on_one_split_and_chosen_among() {
     assert!(std::fs::read_to_string(output.join("study.html")).unwrap().contains("group-dro"));
     let status = succeed(["study", "status", &output.display().to_string()]).stdout;
     assert!(status.contains("8 done, 2 not trained"), "{status}");
-    // A training with other settings is not taken for one of these.
+    // A training with other settings is not treated as one of these.
     let other = [arguments.clone(), vec!["--set".to_owned(), "compare.strategy.group-dro.eta=0.2".to_owned()]].concat();
     fail(other, 3, "strategy.group-dro.eta");
     the_other_rules_choose_too(&output);

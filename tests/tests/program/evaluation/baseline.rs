@@ -106,7 +106,7 @@ fn a_model_that_is_the_baseline_does_not_differ_from_it() {
     let models = baseline["models"].as_array().unwrap();
     let metrics = |model: usize| models[model]["metrics"].as_array().unwrap().len();
     assert_eq!((&models[0]["name"], &models[1]["name"]), (&"Cox (age, sex)".into(), &"Kaplan-Meier".into()));
-    assert_eq!((metrics(0), metrics(1)), (7, 4), "a curve that is the same for everybody orders nobody");
+    assert_eq!((metrics(0), metrics(1)), (7, 4), "a curve that is the same for all samples orders none");
     let ibs = |model: usize, place: usize| models[model]["metrics"][place]["overall"]["value"].as_f64().unwrap();
     assert!(ibs(1, 0) > ibs(0, 3) + 0.01, "age and sex predict");
     let html = std::fs::read_to_string(output.join("report.html")).unwrap();

@@ -1,5 +1,5 @@
 //! `fairtte card` on a run of the demo: its numbers are those of the files, what is not stated is named, and what is missing
-//! is said with the command that makes it.
+//! is named with the command that makes it.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;

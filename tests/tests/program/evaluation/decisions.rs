@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const CONFIG: i32 = 3;
 
-/// Eight people, nobody censored by time 2; the column 2 is S(2).
+/// Eight people, none censored by time 2; the column 2 is S(2).
 const TABLE: &str = "sample,time,event,sex,0,2,4\n\
     a,1,1,F,1,0.2,0.1\nb,1.5,1,F,1,0.8,0.7\nc,3,1,F,1,0.4,0.3\nd,4,0,F,1,0.9,0.8\n\
     e,1,1,M,1,0.3,0.2\nf,2,1,M,1,0.5,0.4\ng,3,1,M,1,0.7,0.6\nh,4,0,M,1,0.9,0.5\n";

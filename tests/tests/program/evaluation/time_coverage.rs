@@ -1,5 +1,5 @@
 //! Curves and outcomes that do not cover the same times, or are in other units: what is refused, what is scored, and what
-//! is said about it.
+//! is reported.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;

@@ -77,7 +77,7 @@ fn refused_csv(cells: &[Vec<String>], extra: &[&str], sentence: &str) -> Outcome
     refused("curves.csv", text(cells, ",").as_bytes(), extra, DATA, sentence)
 }
 
-/// Evaluates a table and returns what was said, with the numbers.
+/// Evaluates a table and returns its output, with the numbers.
 fn scored(cells: &[Vec<String>], extra: &[&str]) -> (Outcome, Value, String) {
     let (folder, arguments) = written("curves.csv", text(cells, ",").as_bytes(), extra);
     let outcome = succeed(arguments);

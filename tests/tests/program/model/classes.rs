@@ -90,7 +90,7 @@ fn a_class_of_a_column_is_predicted_for_other_data_and_evaluated_with_the_thresh
     assert!(evaluation.get("horizon").is_none());
     let groups = evaluation["metrics"][0]["attributes"][0]["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
-    // Without the run its settings and its threshold are gone, which is said.
+    // Without the run its settings and its threshold are gone, which is reported.
     std::fs::rename(&run, folder.join("gone")).unwrap();
     succeed(["evaluate", &text(&other)]);
     let evaluation = json(&other.join("evaluation.json"));

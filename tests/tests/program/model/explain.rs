@@ -113,7 +113,7 @@ fn the_worst_samples_of_every_group_are_explained_with_the_predicted_risk() {
     let horizon = horizon.to_string();
     succeed([&["explain", &text(&run.output()), "--horizon", &horizon][..], &one[..]].concat());
     assert_eq!(files(&explained.join("maps")).len(), 1);
-    // A training that goes on removes the explanation of the old weights.
+    // A resumed training removes the explanation of the old weights.
     let own = text(&run.output());
     succeed(["train", "--resume-from", &own, "--set", "training.epochs=3"]);
     assert!(!explained.exists());

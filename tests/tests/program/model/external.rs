@@ -224,7 +224,7 @@ fn all_files_are_written_and_the_flat_table_has_every_cohort() {
 
 #[test]
 fn the_censoring_curve_is_that_of_the_training_part_or_of_the_other_data() {
-    // Nobody of the other data is censored before 4 years.
+    // No sample of the other data is censored before 4 years.
     let late = |_: &[Person]| {
         let person = |mut person: Person| {
             person.event = person.event || person.time < 4.0;

@@ -181,7 +181,7 @@ fn a_study_of_a_class_draws_by_strategy_repeats_and_chooses_by_the_rule() {
     succeed(["predict", &text(&restored), "--data", &config, "--output", &text(&other)]);
 }
 
-/// The AUC that chooses is of those with a class; the one with weights stands beside it, worked again from a restored trial.
+/// The AUC that chooses is of those with a class; the one with weights is shown beside it, worked again from a restored trial.
 #[test]
 fn a_study_of_a_class_from_times_has_both_aucs_and_names_its_models() {
     let place = tempfile::tempdir().unwrap();

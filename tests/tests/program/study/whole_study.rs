@@ -199,7 +199,7 @@ fn intervals_are_of_the_chosen_models(study: &Path) {
         n += 1;
     }
     assert!(n > 0);
-    // 2 settings x 3 metrics; the pages of the folder are the same whoever asks, and the figures have intervals now.
+    // 2 settings x 3 metrics; the pages of the folder are the same for every command, and the figures have intervals now.
     let figures = files(&study.join("figures"));
     for name in ["groups-c-td.svg", "es-ibs.svg", "shift-censoring-utility.svg", "shift-run-sex.svg"] {
         assert!(figures.iter().any(|figure| figure == name), "{name} is not in {figures:?}");
@@ -319,7 +319,7 @@ fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_r
     assert!(status.contains("not trained: 1 trial (2): strategy laftr needs 10 training samples"), "{status}");
     let report = succeed(["study", "report", &output.display().to_string()]).stdout;
     assert!(report.contains("1 done, 2 not trained"), "{report}");
-    // A failure for good is left alone until it is asked for.
+    // A failure for good is left alone until it is requested.
     let id = &manifest(&output)[0]["id"];
     let folder = trial(&output, id);
     std::fs::remove_file(folder.join("scores.json")).unwrap();

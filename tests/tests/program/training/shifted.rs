@@ -82,7 +82,7 @@ fn permuted_and_left_out_rows_change_the_training_and_nothing_else() {
         train.iter().filter(|row| groups[0].membership()[**row].is_some_and(|group| group.index() == female)).count();
     assert!(n_women > 200, "{n_women}");
 
-    // Half of the people have the x of somebody else: the hazard ratio is that of a mixture with none.
+    // Half of the people have the x of another person: the hazard ratio is that of a mixture with none.
     let (whole, mixed) = (plain.coefficient(), permuted.coefficient());
     assert!(whole > 0.9, "{whole}");
     assert!((0.25..0.75).contains(&(mixed / whole)), "{mixed} of {whole}");

@@ -25,7 +25,7 @@ fn a_strategy_that_did_nothing_says_so_at_the_end_and_in_every_evaluation_after_
     );
     let output = run.output();
     assert_eq!(names(&output.join("warnings.json")), ["unmoved-weights"]);
-    // Two epochs on 120 films: the model is not shown to rank, which is said too.
+    // Two epochs on 120 films: the model is not shown to rank, which is reported too.
     assert_eq!(names(&output.join("evaluation.json")), ["unmoved-weights", "no-ranking"]);
     let page = std::fs::read_to_string(output.join("report.html")).unwrap();
     assert!(page.contains("class=\"warnings\"") && page.contains("<p>group-dro: no weight of a group"), "on the page");

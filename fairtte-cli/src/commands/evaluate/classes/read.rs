@@ -284,7 +284,7 @@ pub(super) fn require_both(positive: &[bool], times: Option<&Times>) -> Result<(
     Err(CliError::setting("--horizon", message, None))
 }
 
-/// What is said of every file, once where it holds for all.
+/// The notes on every file, once where one applies to all.
 fn notes_of_files(names: &[String], tables: &[ClassTable]) -> Vec<String> {
     let noise = |table: &ClassTable| {
         (table.n_noisy > 0).then(|| {

@@ -148,7 +148,7 @@ impl Settings {
     }
 }
 
-/// The names that were asked for, all if none was.
+/// The names that were requested, all if none was.
 fn metrics(asked: &[String]) -> Result<Vec<String>, CliError> {
     let known = || CLASS_METRICS.iter().map(|metric| metric.name);
     if asked.is_empty() {

@@ -55,7 +55,7 @@ struct Record<'a> {
     empty: &'a [EmptyMasks],
 }
 
-/// Where the masks come from, and what is said of them.
+/// The source of the masks, and the notes on them.
 pub(super) struct Source<'a> {
     pub(super) table: &'a Path,
     pub(super) title: Option<&'a str>,

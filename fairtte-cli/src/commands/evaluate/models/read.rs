@@ -320,7 +320,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one == other || number(one).zip(number(other)).is_some_and(|(one, other)| one.to_bits() == other.to_bits())
 }
 
-/// What is said of every file, once where it holds for all.
+/// The notes on every file, once where one applies to all.
 fn notes_of_tables(
     names: &[String],
     tables: &[ScoredTable],

@@ -117,7 +117,7 @@ fn photographs_come_from_a_folder_a_list_or_the_root() {
     assert!(cohort.samples.iter().all(|sample| sample.image.is_file()));
     config.image_root = Some(photographs.clone());
     let expected = "expected no value where the photographs are those of a folder";
-    assert_eq!(message(&config), format!("data.areds.image-root is {}, {expected}", photographs.display()));
+    assert_eq!(message(&config), format!("image-root is {}, {expected}", photographs.display()));
     config.images = Some(folder.path().join(LIST));
     assert!(built(&config).0.samples.iter().all(|sample| sample.image.is_file()), "paths start at image-root");
     fs::rename(folder.path().join(LIST), folder.path().join("areds_images_old.txt")).unwrap();

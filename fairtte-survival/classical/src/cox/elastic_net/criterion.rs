@@ -11,7 +11,7 @@ const MOST_STEPS: usize = 200;
 const MOST_PASSES: usize = 100_000;
 /// A step of the coefficients ends the search if its squared length, in standard errors of a sample, is below this.
 pub(super) const TOLERANCE: f64 = 1e-20;
-/// Passes of coordinate descent before its signs are taken for those of the minimum.
+/// Passes of coordinate descent before its signs are treated as those of the minimum.
 const PASSES_BEFORE_SOLVING: usize = 10;
 /// Share of a covariate's curvature that the others must leave unexplained where equations are solved.
 const INDEPENDENT: f64 = 1e-10;

@@ -1,6 +1,6 @@
 //! Coefficients along a path of penalties.
 //!
-//! At every lambda the search begins where the solutions at the values before it lead, and goes on with the curvature of an earlier
+//! At every lambda the search starts at the point to which the previous solutions lead, and uses the curvature of an earlier
 //! lambda for as long as that makes steps much shorter: a gradient costs O(n p), the curvature of a columns in play O(n a^2). The
 //! steps end at the same conditions of the optimum whatever the curvature is; where they do not get shorter, quadratic
 //! approximations with a check of the criterion take over.

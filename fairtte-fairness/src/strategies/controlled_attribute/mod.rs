@@ -21,93 +21,28 @@
 //! Where we differ: Pope & Sydnor average over the values of the attribute within one regression, the paper over networks.
 //! Golden values: our worked cases `golden/csa.json` (`mixture.rs`).
 
+mod model;
+mod settings;
+
 use std::path::Path;
 
-use crate::Batch;
-use crate::explain::Traced;
 use burn::module::Module as _;
-use burn::optim::GradientsParams;
 use fairtte_data::Sampling;
-use fairtte_metrics::{GroupId, Outcomes};
-use fairtte_survival::PredictionGrid;
+use fairtte_metrics::GroupId;
 use ndarray::{Array2, Axis, concatenate};
-use serde::{Deserialize, Serialize};
 
+use self::model::{GroupModel, GroupPart};
 use super::mixture::{mixture, shares};
-use super::pass::{Pass, plain_step, task_alone};
 use super::saved::{read_state, write_state};
 use super::{
-    NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, load_parts, save_parts,
+    NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings as _, TrainingCells, load_parts, save_parts,
 };
+use crate::explain::Traced;
 use crate::features::Layer;
-use crate::gradients::{add, scale};
-use crate::monitor::{event_blocks, negative_log_likelihoods};
-use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
-use crate::strategies::Accumulation;
-use crate::trainable::Descent;
-use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::predict::{CurveRule, Parts};
+use crate::{Batch, Export, FairnessError, LearnerSpec};
 
-/// What is done with a group with too few events for a network of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum SmallGroup {
-    /// It is an error that names the group.
-    #[default]
-    Refuse,
-    /// It is left out, and the shares of the others are scaled to sum to 1.
-    Drop,
-}
-
-/// Settings of controlling for the attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ControlledAttributeConfig {
-    /// Training events that a group needs, at least 2.
-    pub min_events: usize,
-    /// What is done with a group with fewer.
-    pub small_group: SmallGroup,
-}
-
-impl Default for ControlledAttributeConfig {
-    fn default() -> Self {
-        Self { min_events: 10, small_group: SmallGroup::Refuse }
-    }
-}
-
-impl StrategySettings for ControlledAttributeConfig {
-    fn name(&self) -> &'static str {
-        "controlled-attribute"
-    }
-
-    fn summary(&self) -> &'static str {
-        "one network per group, whose curves are averaged (Pope & Sydnor 2011)"
-    }
-
-    fn validate(&self) -> Result<(), FairnessError> {
-        check("min-events", self.min_events, self.min_events >= 2, "at least 2")
-    }
-
-    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        Ok(Box::new(ControlledAttribute::new(self, spec, cells)?))
-    }
-}
-
-/// The network of one group.
-#[derive(Debug)]
-struct GroupModel {
-    group: GroupId,
-    level: String,
-    /// In training.
-    current: Learner,
-    /// The network used for prediction: the best so far on the group's validation rows.
-    chosen: Learner,
-    /// The same weights with their negative log-likelihood, for the end of the training.
-    best: Option<(SurvivalNetwork, f64)>,
-    /// Sum of the gradients of the batches so far, if several make one step.
-    pending: Option<(GradientsParams, usize)>,
-}
+pub use settings::{ControlledAttributeConfig, SmallGroup};
 
 /// One network per group, whose curves are averaged.
 #[derive(Debug)]
@@ -134,126 +69,23 @@ impl ControlledAttribute {
     ) -> Result<Self, FairnessError> {
         config.validate()?;
         cells.require_groups(NAME)?;
-        let mut n_events = vec![0; cells.levels.len()];
-        for (group, _) in cells.groups.iter().zip(&cells.event).filter(|(_, event)| **event) {
-            if let Some(group) = group {
-                n_events[group.index()] += 1;
-            }
-        }
+        let n_events = cells.event_counts();
         let too_small: Vec<usize> = (0..n_events.len()).filter(|g| n_events[*g] < config.min_events).collect();
         let is_refused = config.small_group == SmallGroup::Refuse || too_small.len() == n_events.len();
         if let Some(g) = too_small.iter().copied().max_by_key(|g| n_events[*g]).filter(|_| is_refused) {
-            let (n_events, needed, part) = (n_events[g], config.min_events, "training");
-            return Err(FairnessError::FewEvents {
-                strategy: NAME,
-                group: cells.levels[g].clone(),
-                part,
-                n_events,
-                needed,
-            });
+            let (group, n_events, needed) = (cells.levels[g].clone(), n_events[g], config.min_events);
+            return Err(FairnessError::FewEvents { strategy: NAME, group, part: "training", n_events, needed });
         }
         let kept = (0..).map(GroupId).zip(&cells.levels).filter(|(group, _)| !too_small.contains(&group.index()));
         let kept: Vec<(GroupId, &String)> = kept.collect();
         let is_kept = |group: &GroupId| kept.iter().any(|(other, _)| other == group);
         let counts = cells.counts();
-        let models = kept.iter().map(|(group, level)| {
-            let learner = || Learner::new(spec, &format!("group-{}", group.0));
-            let (group, level, current, chosen) = (*group, (*level).clone(), learner()?, learner()?);
-            Ok(GroupModel { group, level, current, chosen, best: None, pending: None })
-        });
+        let models = kept.iter().map(|(group, level)| GroupModel::new(spec, *group, level));
         Ok(Self {
-            models: models.collect::<Result<_, FairnessError>>()?,
+            models: models.collect::<Result<_, _>>()?,
             weights: shares(&kept.iter().map(|(group, _)| counts[group.index()]).collect::<Vec<_>>()),
             groups: cells.groups.iter().map(|group| group.filter(is_kept)).collect(),
         })
-    }
-}
-
-impl GroupModel {
-    fn file(&self) -> String {
-        format!("group-{}", self.group.0)
-    }
-
-    fn parts(&mut self) -> [NamedPart<'_>; 2] {
-        let (chosen, training) = (self.file(), format!("{}-training", self.file()));
-        [NamedPart::fixed(chosen, &mut self.chosen), NamedPart::training(training, &mut self.current)]
-    }
-
-    /// One step on a batch of the group; the weights move with the last batch of the optimiser's step.
-    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
-        let noise = self.file();
-        if context.accumulation.of == 1 {
-            return plain_step(&mut self.current, &noise, batch, context);
-        }
-        let pass = Pass::new(batch, context, |query| self.current.forward(batch, query, &mut context.noise(&noise)))?;
-        let loss = pass.task();
-        let task_loss = loss.clone().inner().into_data().iter::<f64>().sum();
-        context.require_finite("the loss", task_loss)?;
-        let mut gradients = self.current.gradients(&loss, context);
-        let mut n = 1;
-        if let Some((others, n_others)) = self.pending.take() {
-            add(self.current.network(), &mut gradients, others);
-            n += n_others;
-        }
-        self.pending = Some((gradients, n));
-        Ok(task_alone(&Descent { loss: task_loss, norm: 0.0, also: Vec::new() }, task_loss, 0))
-    }
-
-    /// Makes a step along the mean of the accumulated gradients and returns its norm.
-    fn move_on(&mut self, context: &StepContext<'_>) -> Result<f64, FairnessError> {
-        let Some((mut gradients, n)) = self.pending.take() else { return Ok(0.0) };
-        scale(self.current.network(), &mut gradients, 1.0 / n as f64);
-        self.current.update(gradients, &StepContext { accumulation: Accumulation::default(), ..*context })
-    }
-
-    /// Scores the present weights on the group's validation rows and keeps them if they are the best.
-    fn choose(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        let train = GroupPart::new(&parts.train, self.group);
-        let validation = GroupPart::new(&parts.validation, self.group);
-        if validation.rows.is_empty() {
-            let (group, part) = (self.level.clone(), "validation");
-            return Err(FairnessError::EmptyGroup { strategy: NAME, group, part });
-        }
-        self.current.fit_baseline(&train.part(&parts.train))?;
-        let Outputs { head, cut_points } = parts.outputs();
-        let targets = |outcomes: &Outcomes| cut_points.targets("group", outcomes.time(), outcomes.event());
-        let blocks = event_blocks(cut_points.n(), &targets(&train.outcomes)?.intervals, head.needs_baseline());
-        let grid = PredictionGrid::at_cut_points(cut_points);
-        let mut curves = Vec::new();
-        validation.part(&parts.validation).for_each_batch(|batch| {
-            curves.push(self.current.survival(batch, &CurveRule { head, grid: &grid })?);
-            Ok(())
-        })?;
-        let views: Vec<_> = curves.iter().map(|block| block.view()).collect();
-        let curves = concatenate(Axis(0), &views).expect("one grid");
-        let terms = negative_log_likelihoods(&curves, &targets(&validation.outcomes)?.intervals, &blocks);
-        let nll = terms.iter().sum::<f64>() / terms.len() as f64;
-        if self.best.as_ref().is_none_or(|(_, best)| nll < *best) {
-            // Two copies: clones of one would share the running statistics of batch norm.
-            self.best = Some((self.current.network().valid(), nll));
-            self.chosen.replace(self.current.network().valid());
-            self.chosen.set_baseline(self.current.baseline().cloned());
-        }
-        Ok(())
-    }
-}
-
-/// The rows of one group in a part.
-struct GroupPart {
-    rows: Vec<usize>,
-    outcomes: Outcomes,
-}
-
-impl GroupPart {
-    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Self {
-        let groups = part.loader.groups();
-        let positions: Vec<usize> = (0..part.rows.len()).filter(|i| groups[part.rows[*i]] == Some(group)).collect();
-        let rows = positions.iter().map(|i| part.rows[*i]).collect();
-        Self { rows, outcomes: part.outcomes.select(&positions) }
-    }
-
-    fn part<'a>(&'a self, whole: &EvaluationPart<'a>) -> EvaluationPart<'a> {
-        EvaluationPart { rows: &self.rows, outcomes: &self.outcomes, ..*whole }
     }
 }
 
@@ -376,6 +208,6 @@ impl Strategy for ControlledAttribute {
 }
 
 #[cfg(test)]
-#[path = "../../tests/inside/controlled_attribute.rs"]
+#[path = "../../../tests/inside/controlled_attribute.rs"]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests;

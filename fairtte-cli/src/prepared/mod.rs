@@ -1,24 +1,28 @@
-//! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
+//! Steps 1 to 4, shared by the commands that need data: from files to a cohort with a split, groups and inputs of a model.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod features;
+mod groups;
+mod record;
+mod samples;
 
-use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep};
-use fairtte_data::features::{FeatureMatrix, FeatureTable, TabularFeatures, leak_warnings};
-use fairtte_data::image::{check_mask_shapes, classes_of_values};
+use fairtte_data::features::{FeatureMatrix, TabularFeatures};
 use fairtte_data::loader::Intensity;
 use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
-use fairtte_data::split::{SplitRecord, check_identical_files};
-use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FittedAttributes, Generic, ImageStore, Loader, Part, Split, build_cohort,
-    make_split, write_cohort,
-};
-use fairtte_metrics::{GroupId, Groups, SampleId};
+use fairtte_data::{Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, make_split};
+use fairtte_metrics::{GroupId, Groups};
 
+use self::features::{encoded, features};
+use self::groups::{fit_groups, trained_levels};
+use self::record::{write_left_out, write_record, write_split};
+use self::samples::{decode_masks, refuse_or_report_identical};
 use crate::plural::counted;
-use crate::progress::{Files, say};
-use crate::run_folder::{InputRecord, OpenRun, RunFolder, remove_file, write_json};
+use crate::progress::say;
+use crate::run_folder::{InputRecord, OpenRun, write_json};
 use crate::{CliError, RunFile, design};
+
+pub(crate) use self::groups::choose_groups;
+pub(crate) use self::samples::{decode, label};
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {
@@ -197,7 +201,7 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     record.notes.iter().for_each(|note| say(format!("note: {note}")));
     if store.is_some() && (care != Care::Usual || run.split.file.is_some()) {
-        refuse_or_tell_identical(run, &cohort, &split)?;
+        refuse_or_report_identical(run, &cohort, &split)?;
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     let shifted_rows = match &run.shift {
@@ -261,57 +265,6 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     })
 }
 
-/// The masks of the images, if the run predicts masks: decoded, of known values, and in the proportions of their images. Samples
-/// whose masks cannot be decoded leave the cohort.
-fn decode_masks(
-    run: &RunFile,
-    cohort: Cohort,
-    exclusions: &mut Exclusions,
-    care: Care,
-) -> Result<(Cohort, Option<PreparedMasks>), CliError> {
-    let (DataConfig::Generic(config), Some(task)) = (&run.data, &run.task.segmentation) else {
-        return Ok((cohort, None));
-    };
-    let files = Generic::new(config.clone()).masks_of(&cohort)?;
-    let settings = run.image.of_masks();
-    if ImageStore::estimate(&files, &settings, &run.cache())?.n_bytes_missing > 0 || care != Care::Usual {
-        check_mask_shapes(&cohort, &files, &settings)?;
-    }
-    let of_masks = RunFile { image: settings, ..run.clone() };
-    let (files, store) = decode(&of_masks, files, exclusions, care)?;
-    let classes = classes_of_values(&store, &files, &task.values())?;
-    let kept: HashSet<&SampleId> = files.samples.iter().map(|sample| &sample.sample_id).collect();
-    let rows: Vec<usize> = (0..cohort.n()).filter(|row| kept.contains(&cohort.samples[*row].sample_id)).collect();
-    Ok((cohort.select(&rows), Some(PreparedMasks { store, files, classes })))
-}
-
-/// Writes the samples without a class, or removes the file of an earlier call.
-fn write_left_out(folder: &RunFolder, classes: Option<&Classes>, cohort: &Cohort) -> Result<(), CliError> {
-    let path = folder.without_class();
-    let Some(classes) = classes.filter(|classes| classes.horizon.is_some()) else { return remove_file(&path) };
-    let mut left_out = Exclusions::new(cohort.n());
-    left_out.extend(classes.exclusions(cohort));
-    Ok(left_out.write_csv(&path)?)
-}
-
-/// Training and validation need samples of both classes.
-fn require_both(classes: &Classes, split: &Split) -> Result<(), CliError> {
-    for part in [Part::Train, Part::Validation] {
-        let known: Vec<bool> = split.rows(part).iter().filter_map(|row| classes.positive[*row]).collect();
-        let n_positive = known.iter().filter(|positive| **positive).count();
-        if n_positive == 0 || n_positive == known.len() {
-            let n = counted(known.len(), "sample");
-            let message = format!(
-                "{n_positive} of {n} with a class in the {} part are positive, expected both classes",
-                part.name()
-            );
-            let key = if classes.horizon.is_some() { "task.binary.horizon" } else { "task" };
-            return Err(CliError::setting(key, message, None));
-        }
-    }
-    Ok(())
-}
-
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
 /// attributes are grouped over all samples. A cohort without samples is written like any other, since its exclusions
 /// give the reasons.
@@ -341,117 +294,22 @@ pub(crate) fn read_tables(run: &RunFile) -> Result<(Cohort, Exclusions, FittedAt
     Ok((cohort, exclusions, attributes))
 }
 
-/// Steps 1 and 2. A gated data set is named with its terms first.
-pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
-    let adapter = run.data.adapter(run.seed, &run.cache());
-    if let Some(terms) = adapter.data_use() {
-        say(format!("data use: {terms}"));
-    }
-    let mut columns = run.attribute.clone();
-    for name in run.split.columns() {
-        if columns.iter().all(|column| column.name != name) {
-            columns.push(AttributeConfig::new(name));
+/// Training and validation need samples of both classes.
+fn require_both(classes: &Classes, split: &Split) -> Result<(), CliError> {
+    for part in [Part::Train, Part::Validation] {
+        let known: Vec<bool> = split.rows(part).iter().filter_map(|row| classes.positive[*row]).collect();
+        let n_positive = known.iter().filter(|positive| **positive).count();
+        if n_positive == 0 || n_positive == known.len() {
+            let n = counted(known.len(), "sample");
+            let message = format!(
+                "{n_positive} of {n} with a class in the {} part are positive, expected both classes",
+                part.name()
+            );
+            let key = if classes.horizon.is_some() { "task.binary.horizon" } else { "task" };
+            return Err(CliError::setting(key, message, None));
         }
-    }
-    let read = match &run.outcome {
-        Some(outcome) => adapter.read_causes(outcome)?,
-        None => adapter.read()?,
-    };
-    let (cohort, exclusions) = build_cohort(read, &columns)?;
-    let notes = cohort.provenance.iter().flat_map(|provenance| &provenance.notes);
-    notes.for_each(|note| say(format!("note: {note}")));
-    Ok((cohort, exclusions))
-}
-
-/// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
-pub(crate) fn decode(
-    run: &RunFile,
-    cohort: Cohort,
-    exclusions: &mut Exclusions,
-    care: Care,
-) -> Result<(Cohort, ImageStore), CliError> {
-    let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
-    if estimate.n_bytes_missing > 0 {
-        say(format!("decoding {estimate}"));
-    }
-    let open = || {
-        let files = Files::new("decoding images");
-        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
-    };
-    let (mut store, mut undecodable) = open()?;
-    if care == Care::Verify {
-        let damaged = store.discard_damaged()?;
-        for image in &damaged {
-            say(format!("note: {image}"));
-        }
-        (store, undecodable) = open()?;
-        let again = if damaged.is_empty() { "" } else { "; damaged shards were decoded again" };
-        say(format!("verified: {} images have their checksums{again}", store.n()));
-    }
-    // Not copied where nothing leaves: a cohort of 100,000 images is large.
-    let cohort = if undecodable.is_empty() { cohort } else { cohort.without(&undecodable) };
-    exclusions.extend(undecodable);
-    exclusions.check(cohort.n())?;
-    cohort.require_samples("after decoding", exclusions)?;
-    Ok((cohort, store))
-}
-
-/// The same picture in two parts is a leak: an error for a split made by the user, a note for a split made here.
-fn refuse_or_tell_identical(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(), CliError> {
-    let identical = check_identical_files(cohort, split);
-    if let Some(path) = &run.split.file {
-        identical.refuse_leaks(path)?;
-    }
-    if !identical.sets.is_empty() {
-        say(format!("note: {identical}"));
     }
     Ok(())
-}
-
-fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Result<FittedAttributes, CliError> {
-    let attributes = FittedAttributes::fit(&run.attribute, cohort, rows)?;
-    attributes.ungrouped().iter().for_each(|value| say(format!("note: {value}")));
-    Ok(attributes)
-}
-
-/// The groups with a training sample, which are those that a strategy can work on: an intersection of attributes has cells
-/// without samples. The samples of the others count as without the attribute.
-fn trained_levels(groups: &Groups, train: &[usize]) -> Result<Groups, CliError> {
-    let (all, membership) = (groups.levels(), groups.membership());
-    let trained: BTreeSet<usize> = train.iter().filter_map(|row| membership[*row]).map(GroupId::index).collect();
-    for (level, name) in all.iter().enumerate().filter(|(level, _)| !trained.contains(level)) {
-        let n = membership.iter().flatten().filter(|group| group.index() == level).count();
-        let attribute = groups.attribute();
-        say(format!(
-            "note: no training sample has {attribute} {name}; samples whose attribute counts as missing for the strategy: {n}"
-        ));
-    }
-    let place: HashMap<usize, u32> = trained.iter().copied().zip(0..).collect();
-    let renumbered = |group: &Option<GroupId>| group.and_then(|group| Some(GroupId(*place.get(&group.index())?)));
-    let levels = trained.iter().map(|level| all[*level].clone()).collect();
-    Ok(Groups::new(groups.attribute(), levels, membership.iter().map(renumbered).collect())?)
-}
-
-fn write_record(
-    folder: &RunFolder,
-    cohort: &Cohort,
-    exclusions: &Exclusions,
-    attributes: &FittedAttributes,
-) -> Result<CohortSummary, CliError> {
-    // In parallel, because most of the time is spent waiting until the files are on the disk.
-    let (of_samples, of_others) = rayon::join(
-        || write_cohort(&folder.cohort(), cohort, attributes),
-        || exclusions.write_csv(&folder.exclusions()),
-    );
-    of_samples.and(of_others)?;
-    let summary = CohortSummary::new(cohort, exclusions, attributes);
-    write_json(&folder.summary(), &summary)?;
-    Ok(summary)
-}
-
-fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Result<(), CliError> {
-    write_json(&folder.split_record(), record)?;
-    Ok(split.write_csv(&folder.split())?)
 }
 
 /// Applies the distribution shift of the run file and writes its record into the run folder.
@@ -469,64 +327,4 @@ fn shift(
     // The changed samples are in the table.
     write_json(&folder.shift(), &ShiftRecord { changed: Vec::new(), ..record })?;
     Ok(Some(shifted))
-}
-
-/// The columns of a table as inputs, fitted on the training part.
-fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<Inputs, CliError> {
-    let DataConfig::Tabular(config) = &run.data else {
-        return Err(CliError::Bug("features of a data set of images".to_owned()));
-    };
-    let table = Tabular::new(config.clone()).features()?.aligned(cohort)?;
-    let train = split.rows(Part::Train);
-    let attributes: Vec<&str> = run.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
-    let fitted = TabularFeatures::fit(&table, train, &config.feature_config(), &attributes)?;
-    for column in &fitted.left_out {
-        say(format!("note: {column}"));
-    }
-    for warning in leak_warnings(&fitted, &table, cohort, train)? {
-        say(format!("warning: {warning}"));
-    }
-    encoded(&table, fitted)
-}
-
-/// The features of a table by these encodings.
-fn encoded(table: &FeatureTable, encodings: TabularFeatures) -> Result<Inputs, CliError> {
-    let matrix = encodings.encode(table)?;
-    matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
-    Ok(Inputs::Features { matrix, encodings })
-}
-
-/// The groups of the named attributes, crossed if there is more than one; `None` for no name.
-///
-/// # Errors
-/// [`CliError::Config`] naming `key` if a name is not among the attributes.
-pub(crate) fn choose_groups(all: &[Groups], names: &[&str], key: &str) -> Result<Option<Groups>, CliError> {
-    let find = |name: &&str| {
-        all.iter().find(|groups| groups.attribute() == *name).ok_or_else(|| {
-            let known: Vec<&str> = all.iter().map(Groups::attribute).collect();
-            CliError::unknown_attribute(key, name, &known)
-        })
-    };
-    let chosen: Vec<&Groups> = names.iter().map(find).collect::<Result<_, _>>()?;
-    Ok(match chosen.as_slice() {
-        [] => None,
-        [one] => Some((*one).clone()),
-        several => Some(Groups::intersection(several)?),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-    use super::*;
-
-    #[test]
-    fn a_level_without_a_training_sample_is_no_group_of_a_strategy() {
-        let group = |level| Some(GroupId(level));
-        let levels = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let groups = Groups::new("x", levels, vec![group(2), group(1), None, group(0), group(2)]).unwrap();
-        let trained = trained_levels(&groups, &[0, 2, 3]).unwrap();
-        assert_eq!(trained.levels(), ["a", "c"]);
-        assert_eq!(trained.membership(), [group(1), None, None, group(0), group(1)]);
-    }
 }

@@ -21,140 +21,34 @@
 //!
 //! Survival: the class becomes the stratum, appended to the input of the adversary (as J - 1 indicators). A sample
 //! without one enters the task loss only. A cell missing from the batch adds nothing; without two groups in the batch
-//! only the task is trained. Beyond the source: more than two groups; means over cells of the batch in place of weights
-//! by
+//! only the task is trained. Beyond the source: more than two groups; means over cells of the batch in place of weights by
 //! the groups' shares, which counted a majority twice. MEDFAIR's code lets the adversary minimise the encoder's loss;
 //! here it maximises `L_adv`. The second pass moves the running statistics of batch norm too. Golden values: our worked
-//! cases
-//! `golden/laftr.json`.
+//! cases `golden/laftr.json`.
 
-use crate::Batch;
+mod settings;
+
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use fairtte_data::Sampling;
-use fairtte_metrics::GroupId;
 use fairtte_survival::Targets;
-use serde::{Deserialize, Serialize};
 
-use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, idle_adversary, n_trained_groups};
+use super::adversary::{Activation, Adversary, AdversarySpec, idle_adversary};
 use super::batch_cells::BatchCells;
+use super::compared::ComparedGroups;
 use super::numbers::constant;
 use super::one_network::of_one_network;
 use super::pass::{Pass, task_alone};
+use super::step::named;
 use super::{
-    Accumulation, ExpectedBatch, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings,
-    StratumConfig, StratumKind, TrainingCells, Watch,
+    Accumulation, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings as _, TrainingCells,
+    Watch,
 };
-use crate::learner::EncoderNetwork;
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Batch, EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNetwork};
 
-/// The fairness criterion of the adversary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum LaftrMode {
-    /// Demographic parity: the adversary sees every sample.
-    Dp,
-    /// Equalised odds: it also reads the stratum, and every (group, stratum) cell has the same weight.
-    #[default]
-    Eqodd,
-    /// Equal opportunity in stratum 0.
-    Eqopp0,
-    /// Equal opportunity in stratum 1.
-    Eqopp1,
-}
-
-impl LaftrMode {
-    /// The cells that count, of `n_groups` groups and `n_strata` strata. `strata` is not read for [`Dp`](Self::Dp).
-    fn cells(
-        self,
-        groups: &[Option<GroupId>],
-        strata: &[Option<usize>],
-        (n_groups, n_strata): (usize, usize),
-    ) -> BatchCells {
-        let only = |y: usize| -> Vec<_> { strata.iter().map(|stratum| (*stratum == Some(y)).then_some(0)).collect() };
-        match self {
-            Self::Dp => BatchCells::of_groups(groups, n_groups),
-            Self::Eqodd => BatchCells::new(groups, strata, (n_groups, n_strata)),
-            Self::Eqopp0 => BatchCells::new(groups, &only(0), (n_groups, 1)),
-            Self::Eqopp1 => BatchCells::new(groups, &only(1), (n_groups, 1)),
-        }
-    }
-}
-
-/// Settings of LAFTR.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct LaftrConfig {
-    /// The fairness criterion of the adversary.
-    pub mode: LaftrMode,
-    /// Weight of the adversary, at least 0.
-    pub gamma: f64,
-    /// Steps of the adversary per batch, at least 1.
-    pub aud_steps: usize,
-    /// Step size of the adversary, above 0.
-    pub adversary_learning_rate: f64,
-    /// What takes the place of the class.
-    pub stratum: StratumConfig,
-    /// Draw every group equally often.
-    pub balanced_sampler: bool,
-}
-
-impl Default for LaftrConfig {
-    fn default() -> Self {
-        let (mode, stratum) = (LaftrMode::default(), StratumConfig::default());
-        Self { mode, gamma: 0.3, aud_steps: 5, adversary_learning_rate: 1e-3, stratum, balanced_sampler: false }
-    }
-}
-
-impl StrategySettings for LaftrConfig {
-    fn name(&self) -> &'static str {
-        "laftr"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the representation is trained against an adversary that predicts the group (Madras et al. 2018)"
-    }
-
-    fn validate(&self) -> Result<(), FairnessError> {
-        let Self { mode, gamma, aud_steps, adversary_learning_rate: rate, stratum, .. } = *self;
-        check("gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "a finite number >= 0")?;
-        check("aud-steps", aud_steps, aud_steps >= 1, "at least 1")?;
-        let positive = rate > 0.0 && rate.is_finite();
-        check("adversary-learning-rate", rate, positive, "a finite number > 0")?;
-        stratum.validate("stratum.bins")?;
-        let is_read = mode != LaftrMode::Dp || stratum == StratumConfig::default();
-        let kind = format!("{:?}", stratum.kind);
-        check("stratum", kind, is_read, "no value with mode = \"dp\", which reads no stratum")?;
-        let one_of_two = matches!(mode, LaftrMode::Eqopp0 | LaftrMode::Eqopp1);
-        let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
-        let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";
-        check("mode", format!("{mode:?}").to_lowercase(), fits, expected)
-    }
-
-    fn models_masks(&self) -> bool {
-        true
-    }
-
-    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
-        let fits = self.mode == LaftrMode::Dp || expected.head.of_masks().is_none();
-        let mode = format!("{:?}", self.mode).to_lowercase();
-        check(
-            "mode",
-            mode,
-            fits,
-            "dp where masks are predicted: samples have no class within which parity could hold",
-        )?;
-        self.stratum.check_head(expected.head)
-    }
-
-    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        Ok(Box::new(Laftr::new(self, spec, cells)?))
-    }
-}
+pub use settings::{LaftrConfig, LaftrMode};
 
 /// An adversary predicts the group from the representation; encoder and head are trained against it.
 #[derive(Debug)]
@@ -163,10 +57,7 @@ pub struct Laftr {
     learner: Learner,
     adversary: Trainable<Adversary>,
     strata: Option<Strata>,
-    /// Levels of the attribute, and those with a training sample.
-    n_levels: usize,
-    n_groups: usize,
-    sampling: Sampling,
+    groups: ComparedGroups,
 }
 
 impl Laftr {
@@ -177,23 +68,20 @@ impl Laftr {
     /// without two groups in training, those of [`Strata::fit`].
     pub fn new(config: &LaftrConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        let n_groups = n_trained_groups(cells, "laftr")?;
+        let groups = ComparedGroups::new(cells, config.balanced_sampler, "laftr")?;
         let strata = match config.mode {
             LaftrMode::Dp => None,
             _ => Some(Strata::fit(&config.stratum, cells, "laftr")?),
         };
-        let n_levels = cells.levels.len();
         let of_adversary = AdversarySpec {
             n_inputs: spec.network.encoder.n_representation() + strata.map_or(0, |strata| strata.n() - 1),
             width: 128,
             activation: Activation::LeakyRelu,
-            n_groups: n_levels,
+            n_groups: groups.n_levels,
         };
         let learner = Learner::new(spec, NETWORK)?;
-        let adversary = Adversary::drawn(&of_adversary, spec.weights(ADVERSARY), &spec.device.clone().autodiff());
-        let adversary = Trainable::new(adversary, &adversary_optimiser(spec, config.adversary_learning_rate));
-        let sampling = cells.sampling(config.balanced_sampler);
-        Ok(Self { config: *config, learner, adversary, strata, n_levels, n_groups, sampling })
+        let adversary = of_adversary.trainable(spec, ADVERSARY, config.adversary_learning_rate);
+        Ok(Self { config: *config, learner, adversary, strata, groups })
     }
 
     /// Encoder and head with their present weights.
@@ -218,7 +106,7 @@ impl Laftr {
         cells: &BatchCells,
     ) -> Tensor<1> {
         let inputs = with_strata(representation, strata, n_strata);
-        gain_of_logits(self.adversary.module().forward(inputs), cells, self.n_groups)
+        gain_of_logits(self.adversary.module().forward(inputs), cells, self.groups.n_trained)
     }
 }
 
@@ -231,14 +119,14 @@ impl Strategy for Laftr {
     }
 
     fn sampling(&self) -> Sampling {
-        self.sampling.clone()
+        self.groups.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let noise = &mut context.noise(NETWORK);
         let pass = Pass::new(batch, context, |query| self.learner.forward(batch, query, noise))?;
         let (strata, n_strata) = self.strata(&pass.targets);
-        let cells = self.config.mode.cells(&batch.groups, &strata, (self.n_levels, n_strata));
+        let cells = self.config.mode.cells(&batch.groups, &strata, (self.groups.n_levels, n_strata));
         let (task, absent_groups) = (pass.task(), cells.n_absent_groups());
         if !cells.can_compare() {
             let descent = self.learner.descend_reading(&task, &[], context)?;
@@ -258,8 +146,8 @@ impl Strategy for Laftr {
             self.adversary.descend(&for_adversary(gain, self.config.gamma), step)?;
         }
         let (objective, gradient_norm) = (descent.loss, descent.norm);
-        let advantage = advantage_of_gain(descent.also[1], &cells, self.n_groups);
-        let terms = vec![("adversary gain".to_owned(), descent.also[1]), (ADVANTAGE.to_owned(), advantage)];
+        let advantage = advantage_of_gain(descent.also[1], &cells, self.groups.n_trained);
+        let terms = named([("adversary gain", descent.also[1]), (ADVANTAGE, advantage)]);
         Ok(StepReport { task_loss: descent.also[0], objective, gradient_norm, absent_groups, terms })
     }
 
@@ -324,5 +212,5 @@ fn for_adversary(gain: Tensor<1>, gamma: f64) -> Tensor<1> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/inside/laftr.rs"]
+#[path = "../../../tests/inside/laftr.rs"]
 mod tests;

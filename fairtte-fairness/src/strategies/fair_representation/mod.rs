@@ -23,26 +23,23 @@
 //! Distances are sums of squared differences, never differences of squares: not negative, and 0 on the diagonal.
 //! Golden values: our worked cases `golden/frl_mmd.json`.
 
-use std::collections::BTreeMap;
+mod discrepancy;
 
-use burn::tensor::Tensor;
 use fairtte_data::Sampling;
 use serde::{Deserialize, Serialize};
 
-use super::adversary::n_trained_groups;
-use super::groups::{GroupMeans, on_host};
-use super::numbers::constant;
+use self::discrepancy::{Contrast, kernel_values, squared_distances};
+use super::compared::ComparedGroups;
+use super::groups::n_absent;
 use super::objective::{Objective, Terms, Value};
 use super::{
     ExpectedBatch, Idle, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells, Warns,
     Watch,
 };
-use crate::{FairnessError, LearnerSpec, check};
+use crate::{FairnessError, LearnerSpec, check, check_not_negative, check_positive};
 
-/// gamma of `DomainBed`.
-const DOMAINBED: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
-/// c of the median-scaled bank.
-const MULTIPLIERS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+pub use discrepancy::{Estimator, Kernels};
+
 /// Samples that each group of a pair needs.
 const SMALLEST_GROUP: usize = 2;
 
@@ -61,33 +58,6 @@ pub enum Representation {
     AfterDropout,
     /// The same without the encoder's dropout.
     BeforeDropout,
-}
-
-/// Which Gaussian kernels are summed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Kernels {
-    /// gamma from 1e-3 to 1e3 by factors of 10.
-    #[serde(rename = "domainbed")]
-    #[default]
-    DomainBed,
-    /// Five widths around the median distance of the batch.
-    MedianScaled,
-    /// One gamma.
-    Single,
-}
-
-/// Which mean over kernel values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimator {
-    /// Over all pairs, including a sample with itself.
-    #[default]
-    Biased,
-    /// Over pairs of two different samples.
-    Unbiased,
 }
 
 /// Settings of fair representation learning.
@@ -140,16 +110,14 @@ impl StrategySettings for FairRepresentationConfig {
     fn validate(&self) -> Result<(), FairnessError> {
         let Self { lambda, gamma, .. } = *self;
         let default = Self::default();
-        let in_range = lambda >= 0.0 && lambda.is_finite();
-        check("lambda", lambda, in_range, "a finite number >= 0")?;
-        let key = "gamma";
-        check(key, gamma, gamma > 0.0 && gamma.is_finite(), "a finite number > 0")?;
+        check_not_negative("lambda", lambda)?;
+        check_positive("gamma", gamma)?;
         let has_effect = self.kernels == Kernels::Single || gamma.total_cmp(&default.gamma).is_eq();
-        check(key, gamma, has_effect, "no value without kernels = \"single\"")?;
+        check("gamma", gamma, has_effect, "no value without kernels = \"single\"")?;
         let has_effect = self.conditional || self.stratum == default.stratum;
         let kind = format!("{:?}", self.stratum.kind);
         check("stratum", kind, has_effect, "no value without conditional = true")?;
-        self.stratum.validate("stratum.bins")
+        self.stratum.validate()
     }
 
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
@@ -167,10 +135,9 @@ pub struct FairRepresentation {
     config: FairRepresentationConfig,
     /// The strata within which groups are compared; `None` = over all samples.
     strata: Option<Strata>,
-    n_groups: usize,
+    groups: ComparedGroups,
     /// Pairs of groups that occur in training, in all strata.
     n_pairs: usize,
-    sampling: Sampling,
 }
 
 impl FairRepresentation {
@@ -181,12 +148,11 @@ impl FairRepresentation {
     /// without two groups to compare; if `conditional`, as [`Strata::fit`].
     pub fn new(config: &FairRepresentationConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        let n_trained = n_trained_groups(cells, "fair-representation")?;
+        let groups = ComparedGroups::new(cells, config.balanced_sampler, "fair-representation")?;
         let fit = || Strata::fit(&config.stratum, cells, "fair-representation");
         let strata = if config.conditional { Some(fit()?) } else { None };
-        let n_pairs = strata.map_or(1, |strata| strata.n()) * n_trained * (n_trained - 1) / 2;
-        let (n_groups, sampling) = (cells.levels.len(), cells.sampling(config.balanced_sampler));
-        Ok(Self { config: *config, strata, n_groups, n_pairs, sampling })
+        let n_pairs = strata.map_or(1, |strata| strata.n()) * groups.n_trained * (groups.n_trained - 1) / 2;
+        Ok(Self { config: *config, strata, groups, n_pairs })
     }
 
     /// Stratum and group of every sample, `[batch]`.
@@ -207,7 +173,7 @@ impl Objective for FairRepresentation {
     }
 
     fn sampling(&self) -> Sampling {
-        self.sampling.clone()
+        self.groups.sampling.clone()
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -227,8 +193,7 @@ impl Objective for FairRepresentation {
         let FairRepresentationConfig { lambda, kernels, gamma, estimator, .. } = self.config;
         let contrast = Contrast::new(&self.cells(terms), estimator, SMALLEST_GROUP);
         let skipped = ("pairs skipped".to_owned(), self.n_pairs.saturating_sub(contrast.n_used) as f64);
-        let everyone = vec![true; terms.groups.len()];
-        let absent_groups = GroupMeans::new(terms.groups, &everyone, self.n_groups).n_absent();
+        let absent_groups = n_absent(terms.groups, self.groups.n_levels);
         if contrast.n_used == 0 {
             let terms_of_step = vec![skipped, (DISCREPANCY.to_owned(), 0.0)];
             return Ok(Value { objective: terms.mean(), absent_groups, terms: terms_of_step, unread: Vec::new() });
@@ -244,113 +209,7 @@ impl Objective for FairRepresentation {
     }
 }
 
-/// |`z_i` - `z_j`|^2: `[n, length]` -> `[n, n]`. Cost O(n^2 length), also in memory.
-fn squared_distances(z: Tensor<2>) -> Tensor<2> {
-    let [n, length] = z.dims();
-    let difference = z.clone().reshape([n, 1, length]) - z.reshape([1, n, length]); // [n, n, length]
-    difference.square().sum_dim(2).reshape([n, n])
-}
-
-/// Sum over the kernels, `[n, n]` -> `[n, n]`.
-fn kernel_values(distances: &Tensor<2>, gammas: &[f64]) -> Tensor<2> {
-    let kernel = |gamma: &f64| (distances.clone() * -gamma).exp();
-    gammas.iter().map(kernel).reduce(|sum, kernel| sum + kernel).expect("a bank has a kernel")
-}
-
-/// The median of the squared distances of all pairs of two samples (of those that are not 0, where most are), `n >= 2`;
-/// `None` if all samples are the same.
-fn median_squared_distance(distances: &[f64], n: usize) -> Option<f64> {
-    let mut pairs: Vec<f64> = (0..n).flat_map(|i| &distances[i * n + i + 1..(i + 1) * n]).copied().collect();
-    pairs.sort_by(f64::total_cmp);
-    let median = |sorted: &[f64]| {
-        let half = sorted.len() / 2;
-        if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
-    };
-    if pairs.is_empty() || median(&pairs) > 0.0 {
-        return pairs.first().map(|_| median(&pairs));
-    }
-    pairs.retain(|distance| *distance > 0.0);
-    (!pairs.is_empty()).then(|| median(&pairs))
-}
-
-impl Kernels {
-    /// gamma of every kernel, given the squared distances of a batch, `[n, n]`.
-    fn gammas(self, single: f64, distances: &Tensor<2>) -> Vec<f64> {
-        match self {
-            Self::DomainBed => DOMAINBED.to_vec(),
-            Self::Single => vec![single],
-            Self::MedianScaled => {
-                let median = median_squared_distance(&on_host(&distances.clone().flatten(0, 1)), distances.dims()[0]);
-                // If all distances are 0, every kernel is 1 regardless of gamma.
-                MULTIPLIERS
-                    .iter()
-                    .map(|c| median.map_or(1.0, |median| 1.0 / (2.0 * c * median.max(SMALLEST_MEDIAN))))
-                    .collect()
-            }
-        }
-    }
-}
-
-/// Below it gamma would exceed the range of `f32`, and the diagonal would be 0 times infinity.
-const SMALLEST_MEDIAN: f64 = 1e-30;
-
-/// The term as a weighted sum over kernel values.
-#[derive(Debug)]
-struct Contrast {
-    /// Coefficient of the kernel of i and j, `[n, n]`.
-    coefficients: Vec<f64>,
-    /// Pairs of cells behind it.
-    n_used: usize,
-}
-
-impl Contrast {
-    /// The mean of MMD^2 over the pairs of groups (within a stratum) of which each has at least `smallest` samples.
-    /// `cells` are stratum and group of every sample, `[n]`.
-    fn new(cells: &[Option<(usize, u32)>], estimator: Estimator, smallest: usize) -> Self {
-        let n = cells.len();
-        let mut members: BTreeMap<(usize, u32), Vec<usize>> = BTreeMap::new();
-        for (i, cell) in cells.iter().enumerate() {
-            if let Some(cell) = cell {
-                members.entry(*cell).or_default().push(i);
-            }
-        }
-        members.retain(|_, samples| samples.len() >= smallest);
-        let mut pairs = Vec::new();
-        for (position, ((stratum, _), first)) in members.iter().enumerate() {
-            let others = members.iter().skip(position + 1).take_while(|((other, _), _)| other == stratum);
-            pairs.extend(others.map(|(_, second)| (first, second)));
-        }
-        let mut coefficients = vec![0.0; n * n];
-        let mut add = |rows: &[usize], columns: &[usize], coefficient: f64, diagonal: bool| {
-            for i in rows {
-                for j in columns.iter().filter(|j| diagonal || i != *j) {
-                    coefficients[i * n + j] += coefficient / pairs.len() as f64;
-                }
-            }
-        };
-        for (first, second) in &pairs {
-            for group in [first, second] {
-                let size = group.len() as f64;
-                match estimator {
-                    Estimator::Biased => add(group, group, 1.0 / (size * size), true),
-                    Estimator::Unbiased => add(group, group, 1.0 / (size * (size - 1.0)), false),
-                }
-            }
-            let across = -1.0 / (first.len() * second.len()) as f64;
-            add(first, second, across, true);
-            add(second, first, across, true);
-        }
-        Self { coefficients, n_used: pairs.len() }
-    }
-
-    /// The term, `[1]`, from the kernel values, `[n, n]`.
-    fn of(&self, kernels: Tensor<2>) -> Tensor<1> {
-        let coefficients = constant(self.coefficients.clone(), kernels.dims(), &kernels);
-        (kernels * coefficients).sum()
-    }
-}
-
 #[cfg(test)]
-#[path = "../../tests/inside/fair_representation.rs"]
+#[path = "../../../tests/inside/fair_representation.rs"]
 #[expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test may panic; counts are worth seeing")]
 mod tests;

@@ -1,0 +1,163 @@
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+use super::*;
+
+/// A column per level and the intercept say the same, which a penalty alone settles; the catalogue and the fit agree on it.
+#[test]
+fn a_penalty_takes_a_column_per_level_and_without_one_a_level_is_left_out() {
+    let level = |row: usize| (row * 7) % 3;
+    let covariates = Array2::from_shape_fn((60, 3), |(row, column)| f64::from(u8::from(level(row) == column)));
+    let time: Vec<f64> = (0..60).map(|row| 1.0 + (level(row) * 10 + (row * 37) % 59) as f64).collect();
+    let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+    let of = |penalty: f64| {
+        let steps = crate::TimeFunction::Steps(vec![30.0]);
+        [
+            Estimator::Aft(AftSettings { penalty, ..AftSettings::default() }),
+            Estimator::Cox(CoxSettings { ridge: penalty, ..CoxSettings::default() }),
+            Estimator::CoxTimeVarying(CoxTimeVaryingSettings {
+                ridge: penalty,
+                function: steps,
+                ..CoxTimeVaryingSettings::default()
+            }),
+        ]
+    };
+    for estimator in of(0.0) {
+        assert_eq!(estimator.columns(), Columns::Independent, "{}", estimator.name());
+        let found = estimator.fit(&covariates, &outcomes);
+        assert!(matches!(found, Err(ClassicalError::Collinear { .. })), "{found:?}");
+    }
+    for estimator in of(0.01) {
+        assert_eq!(estimator.columns(), Columns::Any, "{}", estimator.name());
+        let model = estimator.fit(&covariates, &outcomes).unwrap();
+        assert_eq!(model.n_covariates(), 3);
+        // Of all coefficients that say the same, the penalty takes those whose standardised sum is 0.
+        if let FittedEstimator::Cox(model) = model {
+            let scale = |column: usize| covariates.column(column).std(0.0);
+            let sum: f64 = (0..3).map(|k| model.coefficients[k].value * scale(k).powi(2)).sum();
+            assert!(sum.abs() < 1e-8, "{sum}");
+        }
+    }
+}
+
+#[test]
+fn every_name_of_the_catalogue_is_an_estimator_that_fits_predicts_and_is_read_again() {
+    let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
+    let noise = |row: usize| ((row * 37) % 59) as f64;
+    let time: Vec<f64> = (0..60).map(|row| 1.0 + covariates[[row, 0]] + noise(row)).collect();
+    let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+    for (name, _) in Estimator::CATALOGUE {
+        let estimator = Estimator::by_name(name).unwrap().with_seed(3);
+        assert_eq!(estimator.name(), *name);
+        estimator.check().unwrap();
+        let text = serde_json::to_string(&estimator).unwrap();
+        assert_eq!(serde_json::from_str::<Estimator>(&text).unwrap(), estimator);
+        let model = estimator.fit(&covariates, &outcomes).unwrap();
+        assert_eq!((model.name(), model.n_covariates()), (*name, 2));
+        let kept: FittedEstimator = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
+        let grid = [0.0, 20.0, 60.0, 90.0];
+        let curves = kept.survival_curves(&covariates, &grid).unwrap();
+        assert_eq!(curves, model.survival_curves(&covariates, &grid).unwrap(), "{name}");
+        // The sample with the highest risk has the lower curve.
+        let risk = kept.risk(&covariates).unwrap();
+        let by_risk = |a: &usize, b: &usize| risk[*a].total_cmp(&risk[*b]);
+        let (low, high) = ((0..60).min_by(by_risk).unwrap(), (0..60).max_by(by_risk).unwrap());
+        assert!(curves.survival()[[high, 2]] < curves.survival()[[low, 2]], "{name}");
+        // The event comes early where the first covariate is low.
+        assert!(covariates[[high, 0]] < covariates[[low, 0]], "{name}");
+    }
+    assert_eq!(Estimator::by_name("erm"), None);
+}
+
+/// 90 samples of which cause 2 is frequent where the covariate is high; cause 7 is the other.
+fn two_causes() -> (Array2<f64>, CompetingOutcomes) {
+    let covariates = Array2::from_shape_fn((90, 2), |(row, column)| ((row * (37 + 6 * column)) % 89) as f64 / 89.0);
+    let time = (0..90).map(|row| 1.0 + ((row * 53) % 83) as f64 / 10.0 - covariates[[row, 0]]).collect();
+    let cause = |row: usize| match ((row * 29) % 13) as f64 / 13.0 {
+        u if u < 0.2 => 0,
+        u if u < 0.2 + 0.7 * covariates[[row, 0]] => 2,
+        _ => 7,
+    };
+    (covariates.clone(), CompetingOutcomes::new(time, (0..90).map(cause).collect()).unwrap())
+}
+
+#[test]
+fn numbers_of_causes_may_have_gaps_and_curves_are_one_minus_the_incidence() {
+    let (covariates, outcomes) = two_causes();
+    let names = ["a", "b"].map(str::to_owned);
+    let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
+    let grid = [0.0, 3.0, 6.0, 12.0];
+    // The same outcomes with causes 1 and 2, by the models of the library.
+    let numbered = outcomes.cause().iter().map(|cause| [0, 1, 2][usize::from(*cause > 0) + usize::from(*cause > 2)]);
+    let plain = CompetingOutcomes::new(outcomes.time().to_vec(), numbered.collect()).unwrap();
+    let combined = crate::CauseSpecific::fit(&CoxSettings::default(), &covariates, &plain).unwrap();
+    for (cause, number) in [(2, 1), (7, 2)] {
+        let fit = |name: &str| {
+            let estimator = Estimator::by_name(name).unwrap();
+            let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects).unwrap();
+            (fitted.survival_curves(&covariates, &grid).unwrap(), fitted)
+        };
+        let (curves, fitted) = fit("cause-specific");
+        let expected = combined.incidence_curves(&covariates, number, &grid).unwrap();
+        assert_eq!(curves, *expected.without());
+        let risk = fitted.risk(&covariates).unwrap();
+        let last = combined.incidence_curves(&covariates, number, &[9.3]).unwrap().incidence();
+        assert!(risk.iter().zip(last.column(0)).all(|(a, b)| (a - b).abs() < 1e-15 && *a > 0.0));
+        let whats: Vec<String> = fitted.ratios(0.95, &names).into_iter().map(|ratios| ratios.what).collect();
+        assert_eq!(whats, ["hazard ratios of cause 2", "hazard ratios of cause 7"]);
+        let (curves, fitted) = fit("fine-gray");
+        let model = FineGraySettings { cause: number, ..FineGraySettings::default() };
+        let model = model.fit(&covariates, &plain).unwrap();
+        assert_eq!(curves, *model.incidence_curves(&covariates, &grid).unwrap().without());
+        let ratios = fitted.ratios(0.95, &names);
+        assert_eq!(ratios[0].what, format!("subdistribution hazard ratios of cause {cause}"));
+        let crate::Ratio { name, value: ratio, interval } = &ratios[0].terms[0];
+        let (lower, upper) = interval.unwrap();
+        let [b, error] = [model.coefficients[0].value, model.coefficients[0].standard_error];
+        let reach = 1.959_963_984_540_054 * error;
+        assert!(name == "a" && (ratio - b.exp()).abs() < 1e-12);
+        assert!((lower - (b - reach).exp()).abs() < 1e-9 && (upper - (b + reach).exp()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn with_one_kind_of_event_both_are_cox_models_and_no_other_estimator_models_causes() {
+    let (covariates, outcomes) = two_causes();
+    let events = outcomes.all_causes();
+    let grid = [0.0, 2.0, 5.0, 8.0];
+    let curves = |estimator: &Estimator| {
+        estimator.fit(&covariates, events).unwrap().survival_curves(&covariates, &grid).unwrap()
+    };
+    let cox = |ties| curves(&Estimator::Cox(CoxSettings { ties, ..CoxSettings::default() }));
+    let named = |name: &str| curves(&Estimator::by_name(name).unwrap());
+    let pairs = [("cause-specific", crate::CoxTies::Efron), ("fine-gray", crate::CoxTies::Breslow)];
+    for (name, ties) in pairs {
+        let (own, other) = (named(name), cox(ties));
+        let largest = own.survival().iter().zip(other.survival()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(largest < 1e-9, "{name}: {largest}");
+    }
+    assert_eq!(Estimator::of_causes().collect::<Vec<_>>(), ["fine-gray", "cause-specific"]);
+    let columns = ["a", "b"].map(str::to_owned);
+    let cox = Estimator::by_name("cox").unwrap().fit_causes(&covariates, &outcomes, 2, &columns, &[]).unwrap_err();
+    assert_eq!(
+        cox.to_string(),
+        "cox models one kind of event, expected one of fine-gray, cause-specific for one of several causes"
+    );
+}
+
+#[test]
+fn errors_name_cause_and_column() {
+    let (mut covariates, outcomes) = two_causes();
+    let names = ["age", "copy"].map(str::to_owned);
+    let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
+    let specific = Estimator::by_name("cause-specific").unwrap();
+    let no_event = specific.fit_causes(&covariates, &outcomes, 3, &names, &subjects).unwrap_err().to_string();
+    assert_eq!(no_event, "the model of cause 3: no sample has an event, expected at least one");
+    let own = covariates.column(0).to_owned();
+    covariates.column_mut(1).assign(&own);
+    for (name, start) in
+        [("cause-specific", "the model of cause 2: covariate \"copy\""), ("fine-gray", "covariate \"copy\"")]
+    {
+        let estimator = Estimator::by_name(name).unwrap();
+        let said = estimator.fit_causes(&covariates, &outcomes, 2, &names, &subjects).unwrap_err().to_string();
+        assert!(said.starts_with(start) && said.contains("linear combination of others (\"age\")"), "{said}");
+    }
+}
