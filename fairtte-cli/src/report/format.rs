@@ -39,7 +39,10 @@ pub(crate) fn short(value: f64) -> String {
     let decimals = (3.0 - magnitude).clamp(0.0, 9.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "decimals lies in [0, 9]")]
     let text = format!("{value:.*}", decimals as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    match if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text.as_str() } {
+        "-0" => "0".to_owned(),
+        shown => shown.to_owned(),
+    }
 }
 
 /// A share in (0, 1) as `95 %`.
@@ -131,6 +134,7 @@ mod tests {
     fn numbers_are_short_and_never_minus_zero() {
         assert_eq!([number(-0.0001), number(0.71249), number(1.0)], ["0.000", "0.712", "1.000"]);
         assert_eq!([short(0.0), short(0.1 + 0.2), short(12.5), short(7.0)], ["0", "0.3", "12.5", "7"]);
+        assert_eq!([short(-1e-17), short(-0.0)], ["0", "0"]);
         assert_eq!([short(1234.6), short(100.0), short(0.000_12), short(-2.5)], ["1235", "100", "0.00012", "-2.5"]);
         assert_eq!([percent(0.95), percent(0.999)], ["95 %", "99.9 %"]);
         assert_eq!([p_value(0.000_1), p_value(1.0 / 1001.0), p_value(1.0)], ["< 0.001", "0.001", "1.000"]);

@@ -4,8 +4,86 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::GroupSummary;
 use serde::Serialize;
 
-use super::format::{number, short};
+use super::format::{number, percent, short};
+use super::rows;
 use super::verdict::{Ratio, percent_of};
+
+/// The table of one model, or of several on the same samples: the samples once, then the predictions of every model.
+#[derive(Debug, Serialize)]
+pub(super) struct GroupsTable<'a> {
+    /// The horizon with its unit, where there is one.
+    horizon: Option<String>,
+    time_unit: &'a str,
+    level: String,
+    /// The cause that is evaluated, of several.
+    cause: Option<u32>,
+    /// Names of the models; a single one is not named.
+    pub(super) models: Vec<&'a str>,
+    pub(super) lines: Vec<LineOfModels>,
+}
+
+/// A line of the first model, and what every model predicts.
+#[derive(Debug, Serialize)]
+pub(super) struct LineOfModels {
+    #[serde(flatten)]
+    pub(super) line: GroupLine,
+    pub(super) predictions: Vec<Predicted>,
+}
+
+/// What one model predicts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Predicted {
+    pub(super) risk: String,
+    /// Observed divided by predicted, and the ends of its interval.
+    ratio: String,
+    ends: Option<String>,
+}
+
+impl Predicted {
+    fn of(group: &GroupSummary, report: &EvaluationReport) -> Self {
+        let none = || "none".to_owned();
+        let risk = group.at_horizon.as_ref().map_or_else(none, |risk| percent_of(risk.predicted));
+        let (ratio, ends) = Ratio::of(group, report).map_or_else(|| (none(), None), Ratio::texts);
+        Self { risk, ratio, ends }
+    }
+
+    /// The ratio with its interval, on one line.
+    pub(super) fn observed_by_predicted(&self) -> String {
+        match &self.ends {
+            Some(ends) => format!("{} ({ends})", self.ratio),
+            None => self.ratio.clone(),
+        }
+    }
+}
+
+impl<'a> GroupsTable<'a> {
+    /// `None` without groups or a whole sample, which a report of curves has.
+    pub(super) fn of(models: &[(&'a str, &EvaluationReport)], time_unit: &'a str) -> Option<Self> {
+        let (_, report) = models.first()?;
+        // All reports have the same groups in the same order.
+        let predictions = |place: usize| {
+            let of_model = |(_, report): &(&str, &EvaluationReport)| {
+                report.groups_summary.get(place).map(|group| Predicted::of(group, report))
+            };
+            models.iter().filter_map(of_model).collect::<Vec<_>>()
+        };
+        let mut place = 0..;
+        let with_predictions = |line: GroupLine| {
+            // The name of an attribute is no group.
+            let predictions = if line.kind == "attribute" { None } else { place.next().map(predictions) };
+            LineOfModels { line, predictions: predictions.unwrap_or_default() }
+        };
+        let lines: Vec<LineOfModels> = group_lines(report).into_iter().map(with_predictions).collect();
+        (!lines.is_empty()).then(|| Self {
+            horizon: rows::horizon(report, time_unit),
+            time_unit,
+            level: percent(report.settings.level),
+            cause: report.cause.map(|evaluated| evaluated.cause),
+            models: models.iter().map(|(name, _)| *name).collect(),
+            lines,
+        })
+    }
+}
 
 /// One line of the table.
 #[derive(Debug, PartialEq, Serialize)]
@@ -22,8 +100,6 @@ pub(super) struct GroupLine {
     pub(super) follow_up: String,
     pub(super) observed: String,
     pub(super) observed_ends: String,
-    pub(super) predicted: String,
-    pub(super) ratio: String,
     /// Why there are no risks.
     pub(super) remark: Option<String>,
 }
@@ -63,8 +139,6 @@ fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
         follow_up: group.median_follow_up.map_or_else(|| not_reached.to_owned(), short_or_number),
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),
         observed_ends: risk.and_then(|risk| risk.observed_interval).map_or_else(none, ends),
-        predicted: risk.map_or_else(none, |risk| percent_of(risk.predicted)),
-        ratio: Ratio::of(group, report).map_or_else(none, |ratio| ratio.to_string()),
         remark: group.at_horizon_undefined.clone(),
     }
 }
@@ -87,9 +161,29 @@ mod tests {
         let all = &lines[0];
         assert_eq!((all.n, all.subjects, all.events, all.censored.as_str()), (120, 118, 61, "49.2 %"));
         assert_eq!((all.observed.as_str(), all.observed_ends.as_str()), ("50.0 %", "42.0 to 58.0 %"));
-        assert_eq!((all.predicted.as_str(), all.ratio.as_str()), ("40.0 %", "1.250 (1.050 to 1.450)"));
         assert_eq!((all.follow_up.as_str(), lines[7].follow_up.as_str()), ("6.5", "not reached"));
         assert_eq!(lines[7].remark.as_deref(), Some("no sample is followed to time 4"));
         assert_eq!(lines[7].observed, "none");
+    }
+
+    #[test]
+    fn several_models_have_one_line_per_group_with_the_predictions_of_each() {
+        let (own, mut other) = (report(), report());
+        for group in &mut other.groups_summary {
+            group.at_horizon.iter_mut().for_each(|risk| (risk.predicted, risk.ratio) = (0.25, Some(2.0)));
+        }
+        let table = GroupsTable::of(&[("Cox", &own), ("CNN", &other)], "years").expect("there are groups");
+        assert_eq!(table.lines.len(), group_lines(&own).len());
+        let (all, sex, female) = (&table.lines[0], &table.lines[1], &table.lines[2]);
+        assert_eq!((all.line.n, all.line.observed.as_str()), (120, "50.0 %"));
+        let texts = |line: &LineOfModels| -> Vec<(String, String)> {
+            line.predictions.iter().map(|of| (of.risk.clone(), of.observed_by_predicted())).collect()
+        };
+        let pair = |risk: &str, ratio: &str| (risk.to_owned(), ratio.to_owned());
+        let of_all = [pair("40.0 %", "1.250 (1.050 to 1.450)"), pair("25.0 %", "2.000 (1.050 to 1.450)")];
+        assert_eq!(texts(all), of_all);
+        assert!(sex.line.kind == "attribute" && sex.predictions.is_empty());
+        let of_few = [pair("40.0 %", "1.250 (0.750 to 1.750)"), pair("25.0 %", "2.000 (0.750 to 1.750)")];
+        assert_eq!((female.line.name.as_str(), texts(female)), ("female", of_few.to_vec()));
     }
 }

@@ -36,6 +36,7 @@ pub(crate) mod samples;
 mod sensitivity;
 pub(crate) mod sheet;
 mod shown_table;
+mod sides;
 #[cfg(feature = "train")]
 pub(crate) mod study;
 mod table;
@@ -51,8 +52,8 @@ mod words;
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice, tables_of_choice};
 pub(crate) use classes::{
-    ClassPage, class_models_csv, class_tables, render_class_models, render_class_page, render_class_table,
-    tables_of_class, tables_of_class_models, threshold_sentence, write_class,
+    ClassPage, ClassSections, class_models_csv, render_class_models, render_class_page, render_class_table,
+    tables_of_class, threshold_sentence, write_class,
 };
 pub(crate) use external::{ExternalPage, external_csv, external_verdict, render_external_page, render_external_table};
 pub(crate) use figure_files::figures_of;

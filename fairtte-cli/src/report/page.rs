@@ -1,21 +1,18 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
-use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::DecisionsReport;
 use fairtte_metrics::resampling::IntervalMethod;
 use serde::Serialize;
 
 use super::baseline::BaselineSection;
 use super::bias::BiasSection;
-use super::decisions::decision_lines;
+use super::decisions::DecisionsSection;
 use super::download::Download;
 use super::flat;
 use super::format::{count, percent};
-use super::groups_table::{GroupLine, group_lines};
+use super::groups_table::GroupsTable;
 use super::metric_sections::{Numbers, Tiles};
 use super::plots::{
-    GroupFigure, LossCurve, calibration_figures, decision_figures, loss_curve, over_time_figures, survival_figures,
-    tertile_figures,
+    GroupFigure, LossCurve, calibration_figures, loss_curve, over_time_figures, survival_figures, tertile_figures,
 };
 use super::rows;
 use super::sensitivity::SensitivitySection;
@@ -25,6 +22,10 @@ use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
+/// What groups are called whose panels are folded.
+pub(super) const FEW_EVENTS: &str = "Groups with few events";
+/// The same of a class.
+pub(super) const FEW_OF_A_CLASS: &str = "Groups with few samples of a class";
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
@@ -49,10 +50,9 @@ struct Context<'a> {
     censoring: &'a str,
     tiles: Tiles<'a>,
     verdict: Vec<String>,
-    groups: Vec<GroupLine>,
+    who: Option<GroupsTable<'a>>,
     /// The horizon with its unit, where there is one.
     horizon: Option<String>,
-    time_unit: &'a str,
     statements: Vec<Statement>,
     numbers: Numbers<'a>,
     survival: Vec<Panels>,
@@ -67,7 +67,7 @@ struct Context<'a> {
     /// Empty without a horizon.
     calibration: Vec<Panels>,
     csv: Download<'a>,
-    decisions: Option<Decisions>,
+    decisions: Option<DecisionsSection<'a>>,
     losses: Vec<String>,
     n_epochs: String,
     monitor: &'a str,
@@ -102,6 +102,7 @@ struct Step<'a> {
 impl<'a> Context<'a> {
     fn new(page: &Page<'a>) -> Result<Self, ReportError> {
         let report = page.evaluation;
+        let are_all_decisions = report.metrics.iter().all(|metric| metric.threshold.is_some());
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
             title: page.title,
@@ -117,11 +118,13 @@ impl<'a> Context<'a> {
             has_intervals: report.settings.replicates > 0,
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
-            tiles: Tiles::new(report, |metric| metric.name != "c_td_half"),
+            // Decisions have their section, with an own metric per threshold.
+            tiles: Tiles::new(report, |metric| {
+                metric.name != "c_td_half" && (metric.threshold.is_none() || are_all_decisions)
+            }),
             verdict: verdict(report, page.time_unit),
-            groups: group_lines(report),
+            who: GroupsTable::of(&[("model", report)], page.time_unit),
             horizon: rows::horizon(report, page.time_unit),
-            time_unit: page.time_unit,
             statements: statements(report),
             numbers: Numbers::new(report, page.time_unit, page.censoring)?,
             survival: panels_of(survival_figures(report, page.time_unit)?),
@@ -133,7 +136,7 @@ impl<'a> Context<'a> {
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),
             csv: Download::new(page.csv, &flat::text(&flat::rows_of(page))?),
-            decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
+            decisions: DecisionsSection::new(&[("model", report)])?,
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
             monitor: page.monitor,
@@ -145,22 +148,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Decisions at thresholds: in words, and the decision curves.
-#[derive(Serialize)]
-struct Decisions {
-    lines: Vec<String>,
-    figures: Vec<String>,
-    /// Those of groups with few events.
-    folded: Vec<String>,
-}
-
-impl Decisions {
-    fn new(report: &EvaluationReport, decisions: &DecisionsReport) -> Result<Self, ReportError> {
-        let [figures, folded] = decision_figures(report, decisions)?;
-        Ok(Self { lines: decision_lines(report), figures, folded })
-    }
-}
-
 pub(super) fn panels_of(figures: Vec<GroupFigure>) -> Vec<Panels> {
     figures.into_iter().map(Panels::of).collect()
 }
@@ -169,12 +156,12 @@ impl Panels {
     fn of(figure: GroupFigure) -> Self {
         let GroupFigure { attribute, small, panels: shown, folded } = figure;
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
-        Self { title, small, shown, folded, few: "Groups with few events" }
+        Self { title, small, shown, folded, few: FEW_EVENTS }
     }
 
     /// The same of a class.
     pub(super) fn of_class(self) -> Self {
-        Self { few: "Groups with few samples of a class", ..self }
+        Self { few: FEW_OF_A_CLASS, ..self }
     }
 }
 

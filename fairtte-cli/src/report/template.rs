@@ -9,13 +9,16 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 15] = [
+const PARTS: [(&str, &str); 18] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
     ("warnings.html", include_str!("warnings.html")),
     ("statements.html", include_str!("statements.html")),
     ("forests.html", include_str!("forests.html")),
     ("panels.html", include_str!("panels.html")),
+    ("sides.html", include_str!("sides.html")),
+    ("who.html", include_str!("who.html")),
+    ("decisions.html", include_str!("decisions.html")),
     ("differences.html", include_str!("differences.html")),
     ("bias-figures.html", include_str!("bias/figures.html")),
     ("bias-numbers.html", include_str!("bias/numbers.html")),
@@ -41,6 +44,9 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("statements", statements);
     environment.add_filter("forests", forests);
     environment.add_filter("panels", panels);
+    environment.add_filter("sides", sides);
+    environment.add_filter("who", who);
+    environment.add_filter("decisions", decisions);
     environment.add_filter("differences", differences);
     environment.add_filter("bias_figures", |state: &State<'_, '_>, section| part(state, "bias-figures.html", section));
     environment.add_filter("bias_numbers", |state: &State<'_, '_>, section| part(state, "bias-numbers.html", section));
@@ -90,6 +96,21 @@ fn forests(state: &State<'_, '_>, metrics: Value) -> Result<Value, minijinja::Er
 /// The figures of every attribute with the caption above them, or beside an odd number of large ones.
 fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
     part(state, "panels.html", minijinja::context! { figures, caption })
+}
+
+/// The figures of cohorts or models beside each other.
+fn sides(state: &State<'_, '_>, figures: Value) -> Result<Value, minijinja::Error> {
+    part(state, "sides.html", minijinja::context! { figures })
+}
+
+/// Who was evaluated, with the predictions of one model or of several.
+fn who(state: &State<'_, '_>, table: Value) -> Result<Value, minijinja::Error> {
+    part(state, "who.html", minijinja::context! { table })
+}
+
+/// Decisions at thresholds, of one model or of several.
+fn decisions(state: &State<'_, '_>, section: Value) -> Result<Value, minijinja::Error> {
+    part(state, "decisions.html", minijinja::context! { section })
 }
 
 /// The table of the differences of two models.

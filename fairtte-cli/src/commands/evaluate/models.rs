@@ -204,7 +204,7 @@ fn publish(
         warnings: &warnings,
         notes: &notes,
         csv: (&csv_name, &csv),
-        class_tables: &[],
+        class: None,
     };
     let mut models: Vec<OfModel<'_>> = Vec::new();
     for (((_, warnings, coverage, _), model), (name, report)) in found.iter().zip(&compared.models).zip(&reports.models)

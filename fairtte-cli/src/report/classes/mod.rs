@@ -76,11 +76,31 @@ pub(crate) fn tables_of_class(page: &ClassPage<'_>) -> Vec<super::Table> {
 }
 
 /// What only a class has, of several models.
-pub(crate) fn class_tables(models: &ClassModels, horizon: &[HorizonReport]) -> Vec<ClassTable> {
+fn class_tables(models: &ClassModels, horizon: &[HorizonReport]) -> Vec<ClassTable> {
     [sections::horizon_of_models(models, horizon), sections::criteria_of_models(models)].into_iter().flatten().collect()
 }
 
-/// The same as files of their own.
-pub(crate) fn tables_of_class_models(models: &ClassModels, horizon: &[HorizonReport]) -> Vec<super::Table> {
-    class_tables(models, horizon).into_iter().map(ClassTable::sheet).collect()
+/// What the page of several models has of a class only.
+pub(crate) struct ClassSections {
+    /// What is said of every model, in their order.
+    pub(super) said: Vec<Vec<String>>,
+    /// Who was evaluated.
+    pub(super) who: ClassTable,
+    pub(super) tables: Vec<ClassTable>,
+}
+
+impl ClassSections {
+    /// From what the pages of the single models would show, and the models together.
+    pub(crate) fn of(pages: &[ClassPage<'_>], models: &ClassModels, horizon: &[HorizonReport]) -> Self {
+        Self {
+            said: pages.iter().map(words::verdict).collect(),
+            who: sections::who_of_models(pages, models),
+            tables: class_tables(models, horizon),
+        }
+    }
+
+    /// The tables as files of their own.
+    pub(crate) fn sheets(&self) -> Vec<super::Table> {
+        std::iter::once(&self.who).chain(&self.tables).cloned().map(ClassTable::sheet).collect()
+    }
 }

@@ -12,7 +12,7 @@ use super::super::verdict::percent_of;
 use super::ClassPage;
 
 /// A table of texts, filled in by the filter `class_table`; also of masks.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ClassTable {
     /// Stem of its files.
     pub(in super::super) name: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct ClassTable {
     pub(in super::super) rows: Vec<ClassRow>,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in super::super) struct ClassRow {
     /// `all`, `attribute`, `group` or `summary`.
     pub(in super::super) kind: &'static str,
@@ -87,21 +87,41 @@ fn by_attribute<T>(
 
 /// Samples, classes, observed shares and predicted probabilities.
 pub(super) fn who(page: &ClassPage<'_>) -> ClassTable {
+    table_of_groups(std::slice::from_ref(page), &[None])
+}
+
+/// The same of several models on the same samples.
+pub(super) fn who_of_models(pages: &[ClassPage<'_>], models: &ClassModels) -> ClassTable {
+    let names: Vec<Option<&str>> = models.models.iter().map(|(name, _)| Some(name.as_str())).collect();
+    table_of_groups(pages, &names)
+}
+
+/// The samples of the first page, then the predictions of every page, with the name of its model in the header if it has one.
+fn table_of_groups(pages: &[ClassPage<'_>], names: &[Option<&str>]) -> ClassTable {
+    let summary = pages.first().map_or(&[][..], |page| &page.groups.summary);
     let row = |of: &ClassSummary| {
         let share = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), percent_of);
         let ends = of.observed_interval;
         let ends = ends.map_or_else(|| "none".to_owned(), |(a, b)| format!("{:.1} to {:.1} %", a * 100.0, b * 100.0));
-        let ratio = of.observed.zip(of.predicted).filter(|(_, predicted)| *predicted > 0.0);
-        let ratio = ratio.map_or_else(|| "none".to_owned(), |(observed, predicted)| number(observed / predicted));
+        let is_it = |other: &&ClassSummary| (&other.attribute, &other.level) == (&of.attribute, &of.level);
+        let predicted = |page: &ClassPage<'_>| {
+            let predicted = page.groups.summary.iter().find(is_it).and_then(|found| found.predicted);
+            let ratio = of.observed.zip(predicted).filter(|(_, predicted)| *predicted > 0.0);
+            let ratio = ratio.map_or_else(|| "none".to_owned(), |(observed, predicted)| number(observed / predicted));
+            [share(predicted), ratio]
+        };
         let counts = [of.n, of.n_subjects, of.n_positive, of.n - of.n_positive].map(|n| n.to_string());
-        let cells = counts.into_iter().chain([share(of.observed), ends, share(of.predicted), ratio]);
+        let cells = counts.into_iter().chain([share(of.observed), ends]).chain(pages.iter().flat_map(predicted));
         (cells.collect(), None)
     };
     let mut header = texts(["group", "n", "subjects", "positive", "negative", "observed share"]);
-    header.push(format!("{} interval", percent(page.report.settings.level)));
-    header.extend(texts(["mean probability", "observed / predicted"]));
+    header.push(pages.first().map_or_else(String::new, |page| format!("{} interval", percent(page.report.settings.level))));
+    for name in names {
+        let of = name.map_or_else(String::new, |name| format!(", {name}"));
+        header.extend(["mean probability", "observed / predicted"].map(|column| format!("{column}{of}")));
+    }
     let of = |of: &ClassSummary| (of.attribute.clone(), of.level.clone());
-    let rows = rows_of(&page.groups.summary, of, row);
+    let rows = rows_of(summary, of, row);
     ClassTable { name: "groups", caption: "Who was evaluated".to_owned(), header, rows }
 }
 

@@ -7,8 +7,9 @@ use super::super::ReportError;
 use super::super::download::Download;
 use super::super::format::{count, number, percent};
 use super::super::names::names_of_metrics;
-use super::super::plots::{GroupFigure, calibration_of_cohorts, cohort_forest};
+use super::super::plots::cohort_forest;
 use super::super::rows;
+use super::super::sides::{SideBySide, calibration_of_cohorts};
 use super::super::template::{environment, fill_in};
 use super::super::verdict::{Ratio, percent_of};
 use super::lines::{CaseMixText, Line, MetricLines, SMALL, case_mix_lines, metric_lines};
@@ -41,7 +42,7 @@ struct Context<'a> {
     has_attributes: bool,
     censoring: &'a str,
     metrics: Vec<Metric<'a>>,
-    calibration: Vec<CalibrationPair>,
+    calibration: Vec<SideBySide>,
     risks: Vec<RiskLine>,
     case_mix: Vec<CaseMixText>,
     small: String,
@@ -69,21 +70,6 @@ struct Metric<'a> {
     lines: MetricLines<'a>,
     window: Option<String>,
     forest: Option<String>,
-}
-
-/// The figures of one attribute in both cohorts.
-#[derive(Serialize)]
-struct CalibrationPair {
-    title: String,
-    small: bool,
-    sides: Vec<CalibrationSide>,
-}
-
-#[derive(Serialize)]
-struct CalibrationSide {
-    name: &'static str,
-    shown: Vec<String>,
-    folded: Vec<String>,
 }
 
 /// The risks of one group in both cohorts.
@@ -133,7 +119,7 @@ impl<'a> Context<'a> {
             has_attributes: reports.metrics.iter().any(|metric| !metric.attributes.is_empty()),
             censoring: page.censoring,
             metrics: metrics(page)?,
-            calibration: calibration(page)?,
+            calibration: calibration_of_cohorts(&[("internal", &reports.internal), ("external", report)])?,
             risks: risks(page),
             case_mix: case_mix_lines(page.case_mix, horizon.as_deref(), page.time_unit),
             horizon,
@@ -172,20 +158,6 @@ fn metrics<'a>(page: &ExternalPage<'a>) -> Result<Vec<Metric<'a>>, ReportError> 
         Ok(Metric { lines, window, forest })
     };
     metric_lines(reports).into_iter().zip(ids).zip(0..).map(metric).collect()
-}
-
-fn calibration(page: &ExternalPage<'_>) -> Result<Vec<CalibrationPair>, ReportError> {
-    let [internal, external] = calibration_of_cohorts(&page.reports.internal, &page.reports.external)?;
-    let mut others = external;
-    let pair = |own: GroupFigure| {
-        let place = others.iter().position(|other| other.attribute == own.attribute)?;
-        let other = others.remove(place);
-        let title = own.attribute.as_ref().map_or_else(|| "All samples".to_owned(), |name| format!("By {name}"));
-        let small = own.small || other.small;
-        let side = |name, figure: GroupFigure| CalibrationSide { name, shown: figure.panels, folded: figure.folded };
-        Some(CalibrationPair { title, small, sides: vec![side("internal", own), side("external", other)] })
-    };
-    Ok(internal.into_iter().filter_map(pair).collect())
 }
 
 /// All samples, then the groups of either cohort.

@@ -10,7 +10,7 @@ mod tests;
 use fairtte_metrics::evaluation::{MetricReport, ModelReports};
 
 use super::ReportError;
-use super::classes::ClassTable;
+use super::classes::ClassSections;
 use super::rows;
 
 pub(super) use flat::differences as flat_differences;
@@ -38,8 +38,8 @@ pub(crate) struct ModelsPage<'a> {
     pub(crate) notes: &'a [String],
     /// Name and text of the flat table beside the page.
     pub(crate) csv: (&'a str, &'a str),
-    /// What only probabilities of a class have; empty for curves.
-    pub(crate) class_tables: &'a [ClassTable],
+    /// What only probabilities of a class have; `None` for curves.
+    pub(crate) class: Option<&'a ClassSections>,
 }
 
 /// The HTML page of several models: one file without script or anything from elsewhere.

@@ -1,5 +1,6 @@
 //! The HTML page of several models.
 
+use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
     AttributeReport, Estimate, GapByChance, MetricReport, ModelPair, ModelReports, TradeOff,
 };
@@ -7,14 +8,17 @@ use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::classes::ClassTable;
+use super::super::decisions::DecisionsSection;
 use super::super::download::Download;
 use super::super::evidence::{Evidence, Finding};
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
+use super::super::groups_table::GroupsTable;
 use super::super::names::{names, names_of_metrics};
-
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
+use super::super::sides::{SideBySide, calibration_of};
 use super::super::template::{environment, fill_in};
+use super::super::verdict::verdict;
 use super::lines::{OfPair, of_metric, signed};
 use super::{ModelsPage, OfModels, metrics, shown_metrics};
 
@@ -40,12 +44,32 @@ struct Context<'a> {
     level: String,
     has_intervals: bool,
     censoring: &'a str,
+    verdicts: Vec<Verdict<'a>>,
+    who: Option<GroupsTable<'a>>,
+    horizon: Option<String>,
+    /// Empty without a horizon.
+    calibration: Vec<SideBySide>,
+    decisions: Option<DecisionsSection<'a>>,
     summary: Vec<SummaryRow>,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
     has_attributes: bool,
     csv: Download<'a>,
-    class_tables: &'a [ClassTable],
+    class: Option<ClassPart<'a>>,
+}
+
+/// What the page of a single model says first.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    name: &'a str,
+    sentences: Vec<String>,
+}
+
+/// What only probabilities of a class have.
+#[derive(Serialize)]
+struct ClassPart<'a> {
+    who: &'a ClassTable,
+    tables: &'a [ClassTable],
 }
 
 /// One number of every model.
@@ -93,13 +117,15 @@ impl<'a> Context<'a> {
         let all = metrics(reports);
         let ids = names_of_metrics(all.iter().map(|(models, _)| models[0].1));
         let shown = shown_metrics(reports);
+        let models: Vec<(&str, &EvaluationReport)> =
+            reports.models.iter().map(|(name, report)| (name.as_str(), report)).collect();
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
             samples: format!("{samples} of {subjects}, {}", rows::events(report)),
             reference: &reports.reference,
-            names: reports.models.iter().map(|(name, _)| name.as_str()).collect(),
+            names: models.iter().map(|(name, _)| *name).collect(),
             warnings: page.warnings,
             notes: page.notes,
             facts: page.facts,
@@ -109,14 +135,29 @@ impl<'a> Context<'a> {
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             censoring: page.censoring,
+            verdicts: verdicts(page, &models),
+            who: GroupsTable::of(&models, page.time_unit),
+            horizon: rows::horizon(report, page.time_unit),
+            calibration: calibration_of(&models)?,
+            decisions: DecisionsSection::new(&models)?,
             summary: shown.iter().flat_map(summary).collect(),
             statements: shown.iter().map(|models| statement(models, reports)).collect(),
             metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
             csv: Download::new(page.csv.0, page.csv.1),
-            class_tables: page.class_tables,
+            class: page.class.map(|class| ClassPart { who: &class.who, tables: &class.tables }),
         })
     }
+}
+
+/// What is said of every model: of curves what their own pages say.
+fn verdicts<'a>(page: &ModelsPage<'a>, models: &[(&'a str, &EvaluationReport)]) -> Vec<Verdict<'a>> {
+    let sentences = |(place, (_, report)): (usize, &(&str, &EvaluationReport))| match page.class {
+        Some(class) => class.said[place].clone(),
+        None => verdict(report, page.time_unit),
+    };
+    let names = models.iter().map(|(name, _)| *name);
+    names.zip(models.iter().enumerate().map(sentences)).map(|(name, sentences)| Verdict { name, sentences }).collect()
 }
 
 /// The values over all samples, and the gaps.

@@ -31,7 +31,8 @@ fn reports(replicates: usize) -> ModelReports {
     let sex = Groups::new("sex", levels, (0..N).map(group).collect()).unwrap();
     let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
     let metrics = ["c-td", "c-td-half", "ibs", "observed-expected@2"].map(str::to_owned).to_vec();
-    let settings = EvaluationSettings { replicates, metrics, ..EvaluationSettings::default() };
+    let thresholds = vec![0.3];
+    let settings = EvaluationSettings { replicates, metrics, thresholds, ..EvaluationSettings::default() };
     let all = [curves(0), curves(3), curves(0)];
     let models = [("CNN", &all[0]), (ODD, &all[1]), ("copy", &all[2])];
     evaluate_models(&models, 0, &subjects, &outcomes, &censoring, &[sex], &settings).unwrap()
@@ -49,7 +50,7 @@ fn html(reports: &ModelReports) -> String {
         warnings: &[],
         notes: &notes,
         csv: ("scores.csv", "model,value\n"),
-        class_tables: &[],
+        class: None,
     };
     render_models_page(&page).unwrap()
 }
@@ -57,17 +58,18 @@ fn html(reports: &ModelReports) -> String {
 #[test]
 fn every_figure_and_table_of_the_page_is_accessible_and_escaped() {
     let html = html(&reports(30));
-    // C^td repeats as its second version, so there are three metrics, each with a forest and a scatter.
+    // C^td repeats as its second version, so there are three metrics, each with a forest and a scatter. Calibration: all models
+    // over each other, and every model by sex. Decisions: everybody and the groups that have a curve.
     let n_svg = html.matches("<svg").count();
-    assert_eq!(n_svg, 6);
+    assert_eq!(n_svg, 3 * 2 + (1 + 3) + 4);
     for part in ["role=\"img\"", "<title id=", "<desc id="] {
         assert_eq!(html.matches(part).count(), n_svg, "{part}");
     }
     let ids: Vec<&str> = html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
     assert_eq!(html.matches("<table").count(), html.matches("<caption").count());
-    // A summary, and per metric two models beside the reference.
-    assert_eq!(html.matches("<table").count(), 1 + 3 * 2);
+    // Who was evaluated, a summary, and per metric two models beside the reference.
+    assert_eq!(html.matches("<table").count(), 1 + 1 + 3 * 2);
     assert!(!html.contains("<th>") && !html.contains("<b>a model") && !html.contains("<note>"));
     assert!(!html.contains("http") && !html.contains("<script"), "nothing from elsewhere");
 }
@@ -86,6 +88,26 @@ fn a_copy_of_the_reference_differs_by_nothing_and_a_small_group_says_why_it_has_
     let gap_of = |report: &fairtte_metrics::EvaluationReport| report.metric("ibs").unwrap().attributes[0].gap.value;
     let expected = gap_of(report).unwrap() - gap_of(&reports.models[0].1).unwrap();
     assert_eq!(gap.value, lines::signed(expected));
+}
+
+#[test]
+fn the_page_says_of_every_model_what_its_own_page_says() {
+    let reports = reports(30);
+    let html = html(&reports);
+    let verdicts: Vec<&str> = html.split("<div class=\"verdict\">").skip(1).collect();
+    assert_eq!(verdicts.len(), 3);
+    for (said, (_, report)) in verdicts.iter().zip(&reports.models) {
+        let expected = super::super::verdict::verdict(report, "years");
+        assert_eq!(said.split("</div>").next().unwrap().matches("<p>").count(), expected.len());
+        let plain = said.replace("C<sup>td</sup>", "C^td").replace('\u{a0}', " ");
+        let first = super::super::format::escape(&expected[0]);
+        assert!(plain.contains(&first), "{first}\n{plain}");
+    }
+    for part in ["calibration-model", "calibration-cnn_by-sex", "calibration-copy_by-sex", "decision-all", "decision-sex_f"] {
+        assert!(html.contains(&format!("<title id=\"{part}-title\">")), "{part}");
+    }
+    let who = html.split("<table class=\"numbers who\">").nth(1).unwrap().split("</table>").next().unwrap();
+    assert_eq!((who.matches(" class=\"model next\"").count(), who.matches(">predicted risk<").count()), (3, 3));
 }
 
 #[test]

@@ -19,8 +19,7 @@ pub(super) const OVERLAID: f64 = 520.0;
 
 /// One figure for the whole sample, then one per attribute; none without a horizon.
 pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<GroupFigure>, ReportError> {
-    let words = if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON };
-    by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration), words })
+    by_attribute("calibration", &report.calibration, &scale_of(std::iter::once(report)))
 }
 
 /// What is on the axes, and what the events are.
@@ -45,16 +44,45 @@ const OF_CLASS: Words = Words {
     event: "positive",
 };
 
-/// The figures of two cohorts, internal first, all with the same axes: those of one attribute belong side by side.
-pub(crate) fn calibration_of_cohorts(
-    internal: &EvaluationReport,
-    external: &EvaluationReport,
-) -> Result<[Vec<GroupFigure>; 2], ReportError> {
-    let end = end_of_risks(&internal.calibration).max(end_of_risks(&external.calibration));
-    let figures = |name: &str, report: &EvaluationReport| {
-        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end, words: &AT_HORIZON })
+/// The figures of several cohorts or models, each with a name that begins its ids, all with the same axes: those of one attribute
+/// belong side by side.
+pub(crate) fn calibration_side_by_side(
+    reports: &[(String, &EvaluationReport)],
+) -> Result<Vec<Vec<GroupFigure>>, ReportError> {
+    let scale = scale_of(reports.iter().map(|(_, report)| *report));
+    let figures = |(name, report): &(String, &EvaluationReport)| {
+        by_attribute(&format!("calibration-{name}"), &report.calibration, &scale)
     };
-    Ok([figures("internal", internal)?, figures("external", external)?])
+    reports.iter().map(figures).collect()
+}
+
+/// The whole sample, over each other for several models of it; `None` where no model has a curve or reason.
+pub(crate) fn calibration_of_models(models: &[(&str, &EvaluationReport)]) -> Result<Option<GroupFigure>, ReportError> {
+    let of_model = |(name, report): &(&str, &EvaluationReport)| {
+        let curve = report.calibration.iter().find(|curve| curve.attribute.is_none())?;
+        Some(CalibrationCurve {
+            attribute: Some("model".to_owned()),
+            level: Some((*name).to_owned()),
+            ..curve.clone()
+        })
+    };
+    let curves: Vec<CalibrationCurve> = models.iter().filter_map(of_model).collect();
+    let scale = scale_of(models.iter().map(|(_, report)| *report));
+    Ok(by_attribute("calibration", &curves, &scale)?.pop())
+}
+
+/// The axes and words that all reports share.
+fn scale_of<'a>(reports: impl Iterator<Item = &'a EvaluationReport>) -> UpTo {
+    let (mut end, mut words) = (0.0_f64, &AT_HORIZON);
+    for report in reports {
+        end = end.max(end_of_risks(&report.calibration));
+        words = words_of(report);
+    }
+    UpTo { end, words }
+}
+
+fn words_of(report: &EvaluationReport) -> &'static Words {
+    if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON }
 }
 
 /// Both axes go from 0 to `end`.

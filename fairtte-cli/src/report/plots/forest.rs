@@ -77,6 +77,13 @@ pub(super) fn superscript(label: &str) -> String {
     label.replace("^td", "\u{1d57}\u{1d48}")
 }
 
+/// The last words of `text` that fit into `width` characters, after an ellipsis; the first ones if not even one does.
+fn ending(text: &str, width: usize) -> String {
+    let starts = text.match_indices(' ').map(|(at, _)| &text[at..]);
+    let fits = |tail: &&str| tail.chars().count() < width;
+    starts.filter(fits).map(|tail| format!("…{tail}")).next().unwrap_or_else(|| elide(text, width))
+}
+
 impl Line<'_> {
     fn height(&self) -> f64 {
         match self {
@@ -86,7 +93,7 @@ impl Line<'_> {
         }
     }
 
-    /// The name in at most two lines.
+    /// The name in at most two lines. What a longer one ends with is kept, because intersections begin alike.
     fn name(&self) -> Vec<String> {
         let (name, indent) = match self {
             Self::Heading(name) => (name, 8.0),
@@ -95,7 +102,7 @@ impl Line<'_> {
         let width = fitting(LEFT - indent, 12.5);
         let mut lines = wrap(name, width);
         if lines.len() > 2 {
-            lines = vec![lines[0].clone(), elide(&lines[1..].join(" "), width)];
+            lines = vec![lines[0].clone(), ending(&lines[1..].join(" "), width)];
         }
         lines
     }
@@ -237,6 +244,13 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::super::super::test_reports::report;
     use super::*;
+
+    #[test]
+    fn a_long_name_keeps_what_distinguishes_it() {
+        assert_eq!(ending("Pacific Islander & > 50 to 65", 20), "… & > 50 to 65");
+        assert_eq!(ending("Hawaiian or Pacific Islander & <= 50", 12), "… & <= 50");
+        assert_eq!(ending("one-very-long-word-without-spaces", 8), "one-ver…");
+    }
 
     #[test]
     fn the_interval_of_a_few_events_does_not_widen_the_axis_and_ends_in_an_arrow() {

@@ -27,7 +27,7 @@ mod trade_off;
 pub(super) use bias::bias_figure;
 pub(super) use boxes::{BoxPanel, box_figure};
 pub(super) use by_attribute::GroupFigure;
-pub(super) use calibration::{calibration_figures, calibration_of_cohorts};
+pub(super) use calibration::{calibration_figures, calibration_of_models, calibration_side_by_side};
 pub(super) use canvas::DrawError;
 pub(super) use critical_difference::critical_difference;
 pub(super) use decision::decision_figures;

@@ -4,7 +4,7 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::MetricReport;
 
 use super::super::format::percent;
-use super::super::groups_table::{GroupLine, group_lines};
+use super::super::groups_table::{GroupsTable, LineOfModels, Predicted};
 use super::super::metric_table::{TableRow, table_rows};
 use super::super::names::{names, names_of_metrics};
 use super::super::p_matrix::{ABOUT, MatrixRow, PMatrix, p_matrices};
@@ -15,7 +15,7 @@ use crate::sensitivity::Sensitivity;
 /// "Table 1" by group, then of every metric its values and the differences between groups.
 pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
     let report = page.evaluation;
-    let mut tables: Vec<Table> = groups(page).into_iter().collect();
+    let mut tables: Vec<Table> = groups(&[("model", report)], page.time_unit).into_iter().collect();
     tables.extend(tables_of_metrics(report, page.time_unit, page.censoring));
     if let Some(Sensitivity::Report(sensitivity)) = page.sensitivity {
         tables.extend(super::super::sensitivity::tables(sensitivity));
@@ -51,39 +51,37 @@ pub(in super::super) fn interval_name(report: &EvaluationReport) -> String {
     }
 }
 
-fn groups(page: &Page<'_>) -> Option<Table> {
-    let report = page.evaluation;
-    let lines = group_lines(report);
-    let by = rows::horizon(report, page.time_unit).map_or_else(String::new, |time| format!(", and the risk by {time}"));
+/// "Table 1" by group, with the predictions of one model or of several.
+pub(super) fn groups(models: &[(&str, &EvaluationReport)], time_unit: &str) -> Option<Table> {
+    let (_, report) = models.first()?;
+    let table = GroupsTable::of(models, time_unit)?;
+    let by = rows::horizon(report, time_unit).map_or_else(String::new, |time| format!(", and the risk by {time}"));
     let mut header = texts(["group", "n", "subjects", "events", "censored", "median follow-up", "observed risk"]);
-    if !page.time_unit.is_empty() {
-        header[5] = format!("{} ({})", header[5], page.time_unit);
+    if !time_unit.is_empty() {
+        header[5] = format!("{} ({time_unit})", header[5]);
     }
     // The interval of Kaplan-Meier does not come from the bootstrap.
     header.push(format!("{} interval", percent(report.settings.level)));
-    header.extend(texts(["predicted risk", "observed / predicted"]));
-    let line = |line: GroupLine| match line.kind {
+    for name in &table.models {
+        let of = if table.models.len() > 1 { format!(", {name}") } else { String::new() };
+        header.extend(["predicted risk", "observed / predicted"].map(|column| format!("{column}{of}")));
+    }
+    let texts_of = |of: &Predicted| [of.risk.clone(), of.observed_by_predicted()];
+    let line = |LineOfModels { line, predictions }: LineOfModels| match line.kind {
         "attribute" => Line::Heading(line.name),
-        kind => Line::Cells {
-            cells: vec![
-                line.name,
-                line.n.to_string(),
-                line.subjects.to_string(),
-                line.events.to_string(),
-                line.censored,
-                line.follow_up,
-                line.observed,
-                line.observed_ends,
-                line.predicted,
-                line.ratio,
-            ],
-            indented: kind == "group",
-            remarks: line.remark.map(|why| format!("no risk: {why}")).into_iter().collect(),
-        },
+        kind => {
+            let counts = [line.n, line.subjects, line.events].map(|n| n.to_string());
+            let risks = [line.censored, line.follow_up, line.observed, line.observed_ends];
+            let cells = std::iter::once(line.name).chain(counts).chain(risks);
+            Line::Cells {
+                cells: cells.chain(predictions.iter().flat_map(texts_of)).collect(),
+                indented: kind == "group",
+                remarks: line.remark.map(|why| format!("no risk: {why}")).into_iter().collect(),
+            }
+        }
     };
-    let caption = format!("Who was evaluated{by}.");
-    let lines: Vec<Line> = lines.into_iter().map(line).collect();
-    (!lines.is_empty()).then(|| Table { name: "groups".to_owned(), caption, header, lines })
+    let (name, caption) = ("groups".to_owned(), format!("Who was evaluated{by}."));
+    Some(Table { name, caption, header, lines: table.lines.into_iter().map(line).collect() })
 }
 
 fn of_metric(

@@ -1,11 +1,13 @@
 //! The tables of the page of several models.
 
+use fairtte_metrics::EvaluationReport;
+
 use super::super::models::{ModelsPage, OfPair, SummaryRow, of_metric, shown_metrics, summary};
 use super::super::names::{names, names_of_metrics};
-use super::evaluation::interval_name;
+use super::evaluation::{groups, interval_name};
 use super::{Line, Table};
 
-/// The summary of all models, then of every metric the differences of every model from the reference.
+/// "Table 1" by group, the summary of all models, then of every metric the differences of every model from the reference.
 pub(crate) fn tables_of_models(page: &ModelsPage<'_>) -> Vec<Table> {
     let reports = page.reports;
     let Some((_, report)) = reports.models.first() else { return Vec::new() };
@@ -14,12 +16,15 @@ pub(crate) fn tables_of_models(page: &ModelsPage<'_>) -> Vec<Table> {
     let models: Vec<String> = reports.models.iter().map(|(name, _)| name.clone()).collect();
     let with = if report.settings.replicates > 0 { format!(", with {interval}s") } else { String::new() };
     let rows = shown.iter().flat_map(summary).map(of_summary);
-    let mut tables = vec![Table {
+    let of_models: Vec<(&str, &EvaluationReport)> =
+        reports.models.iter().map(|(name, report)| (name.as_str(), report)).collect();
+    let mut tables: Vec<Table> = groups(&of_models, page.time_unit).into_iter().collect();
+    tables.push(Table {
         name: "summary".to_owned(),
         caption: format!("Every metric over all samples and its gaps between groups{with}."),
         header: std::iter::once("metric".to_owned()).chain(models).collect(),
         lines: rows.collect(),
-    }];
+    });
     let metrics = shown.iter().map(|models| models[0].1);
     for (metric, id) in metrics.clone().zip(names_of_metrics(metrics)) {
         let pairs = of_metric(reports, &metric.name);

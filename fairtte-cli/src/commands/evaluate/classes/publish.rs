@@ -23,9 +23,9 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ClassPage, ModelsPage, class_models_csv, class_tables, listed, number, render_class_models, render_class_page,
-    render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_class_models,
-    tables_of_models, threshold_sentence, write_class,
+    ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, render_class_models, render_class_page,
+    render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_models, threshold_sentence,
+    write_class,
 };
 use crate::run_folder::write_text;
 
@@ -230,26 +230,38 @@ impl Shared<'_> {
     fn time_unit(&self) -> &str {
         if self.tables.times.is_some() { &self.tables.cohort.time_unit } else { "" }
     }
+
+    /// The page of the model at this place, with its report in both forms.
+    fn page<'a>(
+        &'a self,
+        found: &'a Evaluated,
+        place: usize,
+        (report, evaluation): (&'a ClassReport, &'a EvaluationReport),
+        csv: &'a str,
+    ) -> ClassPage<'a> {
+        ClassPage {
+            title: self.title.unwrap_or("Evaluation of the probabilities of a class"),
+            subtitle: &self.tables.cohort.name,
+            facts: self.facts,
+            report,
+            evaluation,
+            groups: &found.groups[place],
+            horizon: found.horizon.get(place),
+            time_unit: self.time_unit(),
+            censoring: self.censoring(),
+            threshold: self.threshold,
+            warnings: &self.warnings[place],
+            notes: &self.tables.notes,
+            csv,
+        }
+    }
 }
 
 /// Writes the page and the flat table of one model; returns what the terminal shows.
 fn one(shared: &Shared<'_>, found: &Evaluated, report: &ClassReport, target: &Target) -> Result<String, CliError> {
     let evaluation = EvaluationReport::of_class(report, &found.groups[0]);
-    let page = ClassPage {
-        title: shared.title.unwrap_or("Evaluation of the probabilities of a class"),
-        subtitle: &shared.tables.cohort.name,
-        facts: shared.facts,
-        report,
-        evaluation: &evaluation,
-        groups: &found.groups[0],
-        horizon: found.horizon.first(),
-        time_unit: shared.time_unit(),
-        censoring: shared.censoring(),
-        threshold: shared.threshold,
-        warnings: &shared.warnings[0],
-        notes: &shared.tables.notes,
-        csv: &target.csv_name(),
-    };
+    let csv = target.csv_name();
+    let page = shared.page(found, 0, (report, &evaluation), &csv);
     write_class(&target.csv(), &page)?;
     target.write_page(&render_class_page(&page)?, || tables_of_class(&page))?;
     Ok(render_class_table(&page, TERMINAL_WIDTH, colour_is_wanted()))
@@ -265,7 +277,12 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
         .zip(shared.warnings)
         .flat_map(|(name, warnings)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)))
         .collect();
-    let tables = class_tables(&found.models, &found.horizon);
+    let csv_name = target.csv_name();
+    let of_models = found.models.models.iter().zip(&reports.models).enumerate();
+    let pages: Vec<ClassPage<'_>> = of_models
+        .map(|(place, ((_, report), (_, evaluation)))| shared.page(found, place, (report, evaluation), &csv_name))
+        .collect();
+    let sections = ClassSections::of(&pages, &found.models, &found.horizon);
     let csv = class_models_csv(&found.models, &reports, &found.groups, &found.horizon)?;
     let page = ModelsPage {
         title: shared.title.unwrap_or(&by_names),
@@ -276,15 +293,11 @@ fn several(shared: &Shared<'_>, found: &Evaluated, target: &Target) -> Result<St
         censoring: shared.censoring(),
         warnings: &warnings,
         notes: &shared.tables.notes,
-        csv: (&target.csv_name(), &csv),
-        class_tables: &tables,
+        csv: (&csv_name, &csv),
+        class: Some(&sections),
     };
     write_text(&target.csv(), &csv)?;
-    let of_papers = || {
-        let mut all = tables_of_models(&page);
-        all.extend(tables_of_class_models(&found.models, &found.horizon));
-        all
-    };
+    let of_papers = || tables_of_models(&page).into_iter().chain(sections.sheets()).collect();
     target.write_page(&render_models_page(&page)?, of_papers)?;
     let table = render_models_table(&reports, TERMINAL_WIDTH);
     let own = render_class_models(&found.models, &found.horizon, TERMINAL_WIDTH);
