@@ -1,6 +1,7 @@
 //! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
 
 use fairtte_metrics::competing::CompetingOutcomes;
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -65,10 +66,15 @@ macro_rules! estimators {
                 }
             }
 
-            fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<FittedEstimator, ClassicalError> {
+            fn fit_until(
+                &self,
+                covariates: &Array2<f64>,
+                outcomes: &Outcomes,
+                stop: &Stop,
+            ) -> Result<FittedEstimator, ClassicalError> {
                 match self {
                     $(Self::$variant(settings) => {
-                        SurvivalEstimator::fit(settings, covariates, outcomes).map(FittedEstimator::$variant)
+                        SurvivalEstimator::fit_until(settings, covariates, outcomes, stop).map(FittedEstimator::$variant)
                     })+
                 }
             }
@@ -184,24 +190,25 @@ impl Estimator {
         self
     }
 
-    /// Fits a model as [`fit`](SurvivalEstimator::fit) to covariates with `names` `[p]`, which settings, coefficients and errors
-    /// use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
+    /// Fits a model as [`fit_until`](SurvivalEstimator::fit_until) to covariates with `names` `[p]`, which settings, coefficients
+    /// and errors use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
     ///
     /// # Errors
-    /// As [`fit`](SurvivalEstimator::fit).
+    /// As [`fit_until`](SurvivalEstimator::fit_until).
     pub fn fit_named(
         &self,
         covariates: &Array2<f64>,
         outcomes: &Outcomes,
         names: &[String],
         subjects: &[SubjectId],
+        stop: &Stop,
     ) -> Result<FittedEstimator, ClassicalError> {
-        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects);
+        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects).until(stop);
         let fitted = match self {
             Self::Cox(settings) => settings.fit_samples(&samples()).map(FittedEstimator::Cox),
             Self::CoxElasticNet(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxElasticNet),
             Self::CoxTimeVarying(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxTimeVarying),
-            other => other.fit(covariates, outcomes),
+            other => other.fit_until(covariates, outcomes, stop),
         };
         fitted.map_err(|error| error.with_names(names))
     }
@@ -249,6 +256,8 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use fairtte_metrics::MetricError;
+
     use super::*;
 
     /// A column per level and the intercept say the same, which a penalty alone settles; the catalogue and the fit agree on it.
@@ -285,6 +294,28 @@ mod tests {
                 let sum: f64 = (0..3).map(|k| model.coefficients[k].value * scale(k).powi(2)).sum();
                 assert!(sum.abs() < 1e-8, "{sum}");
             }
+        }
+    }
+
+    #[test]
+    fn a_flag_that_is_set_ends_every_fit() {
+        let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
+        let time = (0..60).map(|row| 1.0 + ((row * 37) % 59) as f64).collect();
+        let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+        let stop = Stop::default();
+        stop.set();
+        let names = ["a", "b"].map(str::to_owned);
+        let subjects: Vec<SubjectId> = (0..60).map(|row| SubjectId::new(row.to_string())).collect();
+        for (name, _) in Estimator::CATALOGUE {
+            let estimator = Estimator::by_name(name).unwrap();
+            let is_stopped = |found: Result<FittedEstimator, ClassicalError>| match found {
+                Err(ClassicalError::OfCause { source, .. }) => {
+                    matches!(*source, ClassicalError::Metric(MetricError::Stopped))
+                }
+                found => matches!(found, Err(ClassicalError::Metric(MetricError::Stopped))),
+            };
+            assert!(is_stopped(estimator.fit_until(&covariates, &outcomes, &stop)), "{name}");
+            assert!(is_stopped(estimator.fit_named(&covariates, &outcomes, &names, &subjects, &stop)), "{name}");
         }
     }
 
