@@ -511,8 +511,8 @@ pub enum MetricError {
         /// Replicate, counted from 0.
         replicate: usize,
     },
-    /// The caller ended the evaluation.
-    #[error("the evaluation was stopped")]
+    /// The caller ended the computation.
+    #[error("the computation was stopped")]
     Stopped,
     /// A sum over groups needs one group with a value.
     #[error("no group of attribute \"{attribute}\" has a value (number of groups: {n_levels})")]

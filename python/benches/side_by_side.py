@@ -161,4 +161,5 @@ else:
         if len(found) == 2:
             own, other = found.values()
             differences = [np.max(np.abs(np.subtract(own["values"][key], other["values"][key]))) for key in own["values"]]
-            print(f"  ratio of time {other['seconds'] / own['seconds']:.1f}, largest difference {max(differences):.1e}", flush=True)
+            time_ratio, memory_ratio = (other[key] / own[key] for key in ("seconds", "MB"))
+            print(f"  ratio of time {time_ratio:.1f}, of memory {memory_ratio:.1f}; largest difference {max(differences):.1e}", flush=True)

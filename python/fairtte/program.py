@@ -60,6 +60,13 @@ def run_program(
 
     Raises :class:`fairtte.RunError` with the exit code and the sentence of the program.
     """
+    return _outputs(arguments, program, quiet)[0]
+
+
+def _outputs(
+    arguments: Sequence[str | os.PathLike[str]], program: str | os.PathLike[str] | None, quiet: bool
+) -> tuple[str, str]:
+    """Standard output, and the last lines of standard error."""
     command = [os.fspath(find_program(program)), *(os.fspath(argument) for argument in arguments)]
     # A session of its own, so that Ctrl-C reaches the child once, from here, in terminals and notebooks alike.
     child = subprocess.Popen(
@@ -80,7 +87,7 @@ def run_program(
         reader.join()
     if code != 0:
         raise RunError(_sentence(list(said), code), code)
-    return "".join(printed)
+    return "".join(printed), "".join(said)
 
 
 def _read_lines(stream: IO[str], kept: Any, shown: Any) -> None:
@@ -192,18 +199,20 @@ def study(
     program: str | os.PathLike[str] | None = None,
     quiet: bool = False,
 ) -> str:
-    """Runs what is missing of a study as ``fairtte study run`` does, and returns what the program printed; the same call resumes
-    an interrupted study. ``fairtte study report`` writes its tables.
+    """Runs what is missing of a study as ``fairtte study run`` does, and returns the last lines of what the program said, which end with
+    the number of trainings by state; the same call resumes an interrupted study. ``fairtte study report`` writes its tables.
 
     Parameters are those of :func:`train`; ``file`` is the study file, ``jobs`` the number of trials at a time.
 
     Raises :class:`fairtte.RunError`.
 
     >>> import fairtte
-    >>> printed = fairtte.study("study.toml", jobs=2)   # doctest: +SKIP
+    >>> print(fairtte.study("study.toml", jobs=2, quiet=True))   # doctest: +SKIP
+    3 of 3 trainings to run, 2 at a time with 1 thread each
+    3 done
     """
     arguments: list[Any] = ["study", "run", file, *_settings(set)]
     for flag, value in (("--output", output), ("--jobs", jobs), ("--threads", threads)):
         if value is not None:
             arguments += [flag, str(value)]
-    return run_program(arguments, program=program, quiet=quiet)
+    return _outputs(arguments, program, quiet)[1]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::evaluate::{Attribute, without_place};
+use crate::evaluate::{Attribute, all_groups, read};
 use crate::pool::compute;
 
 /// The sources of bias of every attribute, and how well its levels can be distinguished, from features `[n, d]`, of which
@@ -33,12 +33,11 @@ pub(crate) fn bias_sources(
 ) -> PyResult<String> {
     let names = Names { survival: "features", ..Names::default() };
     let refused = |error: MetricError| of_metric(&error, names);
-    let settings: BiasSettings =
-        serde_json::from_str(settings).map_err(|error| metric_error(without_place(&error.to_string())))?;
+    let settings: BiasSettings = read(settings)?;
     settings.validate().map_err(refused)?;
     let outcomes = outcomes(&time, &event, names)?;
     let n = outcomes.n();
-    let groups = crate::evaluate::all_groups(&groups, pairs, n)?;
+    let groups = all_groups(&groups, pairs, n)?;
     let subjects = subject_ids(subjects, n)?;
     let features = features.to_rows(py)?;
     if features.nrows() != n {
@@ -48,8 +47,10 @@ pub(crate) fn bias_sources(
     if let Some(((row, column), value)) = features.indexed_iter().find(|(_, value)| !value.is_finite()) {
         return Err(metric_error(format!("features[{row}, {column}] is {value}, expected a finite number")));
     }
-    let found =
-        compute(py, threads, move |_| measure(&features, &outcomes, &groups, &subjects, components, &settings))?;
+    let found = compute(py, threads, move |stop| {
+        let settings = BiasSettings { stop: stop.clone(), ..settings };
+        measure(&features, &outcomes, &groups, &subjects, components, &settings)
+    })?;
     Ok(found.map_err(refused)?.to_string())
 }
 

@@ -12,12 +12,11 @@ use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, SubjectId,
 };
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::arrays::{Flags, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::evaluate::{Attribute, Train, all_groups, without_place};
+use crate::evaluate::{Attribute, Train, all_groups, html, read, require_same};
 use crate::pool::{compute, compute_showing};
 
 /// Times, events and the horizon at which the class is made from them.
@@ -78,12 +77,11 @@ impl EvaluatedClasses {
         notes: Vec<String>,
     ) -> PyResult<String> {
         let found = Arc::clone(&self.found);
-        let html = compute(py, None, move |_| {
+        let about = About { title, time_unit, censoring, facts, notes };
+        html(py, move || {
             let Found { report, groups, horizon, choice } = &*found;
-            let about = About { title, time_unit, censoring, facts, notes };
-            class_page(report, groups, horizon.as_ref(), *choice, &about).map_err(|error| error.to_string())
-        })?;
-        html.map_err(metric_error)
+            class_page(report, groups, horizon.as_ref(), *choice, &about)
+        })
     }
 
     /// This model minus another one on the same samples, as JSON; `show(done, total)` is called meanwhile.
@@ -100,17 +98,9 @@ impl EvaluatedClasses {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
-        if own.predictions.positive() != other.predictions.positive() {
-            return Err(metric_error("the two evaluations have other classes, expected the same samples"));
-        }
-        if own.subjects != other.subjects || own.groups != other.groups {
-            return Err(metric_error("the two evaluations have other subjects or groups, expected the same samples"));
-        }
-        if own.class != other.class || own.settings != other.settings {
-            return Err(metric_error(
-                "the two evaluations have another threshold or other settings, expected the same",
-            ));
-        }
+        require_same("classes", own.predictions.positive() == other.predictions.positive())?;
+        require_same("subjects or groups", own.subjects == other.subjects && own.groups == other.groups)?;
+        require_same("thresholds or settings", own.class == other.class && own.settings == other.settings)?;
         let found = compute_showing(py, threads, show.as_ref(), move |stop, _| -> Result<String, MetricError> {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.clone() };
             let models = [(names.0.as_str(), &own.predictions), (names.1.as_str(), &other.predictions)];
@@ -285,8 +275,4 @@ fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, MetricError> {
 #[pyfunction]
 pub(crate) fn class_metric_names() -> Vec<(&'static str, &'static str)> {
     CLASS_METRICS.iter().map(|metric| (metric.name, metric.convention)).collect()
-}
-
-fn read<T: DeserializeOwned>(json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| metric_error(without_place(&error.to_string())))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fairtte_classical::{ClassicalError, Estimator, FittedEstimator, SurvivalEstimator as _, SurvivalModel as _};
 use fairtte_metrics::SurvivalCurves;
+use fairtte_metrics::evaluation::Stop;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -100,7 +101,8 @@ pub(crate) fn fit_estimator(
     let outcomes = outcomes(&time, &event, Names { time: "time of y", ..Names::default() })?;
     let covariates = covariates.to_rows(py)?;
     let subjects = subject_ids(subjects, outcomes.n())?;
-    let found = compute(py, threads, move |_| estimator.fit_named(&covariates, &outcomes, &columns, &subjects))?;
+    let fit = move |stop: &Stop| estimator.fit_named(&covariates, &outcomes, &columns, &subjects, stop);
+    let found = compute(py, threads, fit)?;
     Ok(Fitted { model: Arc::new(found.map_err(|error| of_estimator(&error))?) })
 }
 

@@ -1,5 +1,6 @@
 //! `fairtte.evaluate`: one evaluation with everything that its report, its page and comparisons need.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page};
@@ -10,6 +11,7 @@ use fairtte_metrics::{
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
@@ -89,12 +91,9 @@ impl Evaluated {
         mut notes: Vec<String>,
     ) -> PyResult<String> {
         let found = Arc::clone(&self.found);
-        let html = compute(py, None, move |_| {
-            notes.extend(found.notes.iter().cloned());
-            let about = About { title, time_unit, censoring, facts, notes };
-            page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string())
-        })?;
-        html.map_err(metric_error)
+        notes.extend(found.notes.iter().cloned());
+        let about = About { title, time_unit, censoring, facts, notes };
+        html(py, move || page(&found.report, &about, found.baseline.as_ref()))
     }
 
     /// This model and another one on the same samples: `ModelReports` as JSON; `show(done, total)` is called meanwhile.
@@ -111,15 +110,9 @@ impl Evaluated {
         threads: Option<usize>,
     ) -> PyResult<String> {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
-        if own.outcomes != other.outcomes {
-            return Err(metric_error("the two evaluations have other times or events, expected the same samples"));
-        }
-        if own.subjects != other.subjects || own.groups != other.groups {
-            return Err(metric_error("the two evaluations have other subjects or groups, expected the same samples"));
-        }
-        if own.settings != other.settings {
-            return Err(metric_error("the two evaluations have other settings, expected the same"));
-        }
+        require_same("times or events", own.outcomes == other.outcomes)?;
+        require_same("subjects or groups", own.subjects == other.subjects && own.groups == other.groups)?;
+        require_same("settings", own.settings == other.settings)?;
         let found = compute_showing(py, threads, show.as_ref(), move |stop, _| {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
             let models = [(names.0.as_str(), &own.curves), (names.1.as_str(), &other.curves)];
@@ -156,8 +149,7 @@ pub(crate) fn evaluate(
 ) -> PyResult<Evaluated> {
     let names = Names::default();
     let refused = |error: MetricError| of_metric(&error, names);
-    let settings: EvaluationSettings =
-        serde_json::from_str(settings).map_err(|error| metric_error(without_place(&error.to_string())))?;
+    let settings: EvaluationSettings = read(settings)?;
     settings.validate().map_err(refused)?;
     let outcomes = outcomes(&time, &event, names)?;
     let n = outcomes.n();
@@ -206,9 +198,39 @@ impl From<MetricError> for Failed {
     }
 }
 
-/// A message of serde without the place in the JSON, which the caller did not write.
-pub(crate) fn without_place(message: &str) -> String {
-    message.split(" at line ").next().unwrap_or(message).to_owned()
+/// Settings from JSON.
+///
+/// # Errors
+/// `MetricError` with the message of serde, without the place in the JSON, which the caller did not write.
+pub(crate) fn read<T: DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|error| metric_error(without_place(&error.to_string())))
+}
+
+/// A message of serde without the place in the JSON.
+pub(crate) fn without_place(message: &str) -> &str {
+    message.split(" at line ").next().unwrap_or(message)
+}
+
+/// A page, made on the pool.
+///
+/// # Errors
+/// Those of `page` and of [`compute`].
+pub(crate) fn html<E: Display>(
+    py: Python<'_>,
+    page: impl FnOnce() -> Result<String, E> + Send + 'static,
+) -> PyResult<String> {
+    compute(py, None, move |_| page().map_err(|error| error.to_string()))?.map_err(metric_error)
+}
+
+/// Two evaluations are compared only if they are of the same samples and settings.
+///
+/// # Errors
+/// `MetricError` that names what is not the same.
+pub(crate) fn require_same(what: &str, is_same: bool) -> PyResult<()> {
+    if is_same {
+        return Ok(());
+    }
+    Err(metric_error(format!("the two evaluations have other {what}, expected the same")))
 }
 
 /// The groups of all attributes of `n` samples, and with `pairs` of every two attributes crossed.

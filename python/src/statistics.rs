@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::arrays::{Matrix, Numbers};
 use crate::errors::{Names, metric_error, of_metric};
+use crate::evaluate::without_place;
 use crate::pool::compute;
 
 fn refused(error: MetricError) -> PyErr {
@@ -25,11 +26,8 @@ fn refused(error: MetricError) -> PyErr {
 
 /// A value from JSON, or what it should be.
 fn read<T: DeserializeOwned>(name: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| {
-        let message = error.to_string();
-        let expected = message.split(" at line ").next().unwrap_or_default();
-        metric_error(format!("{name} is {json}: {expected}"))
-    })
+    serde_json::from_str(json)
+        .map_err(|error| metric_error(format!("{name} is {json}: {}", without_place(&error.to_string()))))
 }
 
 /// What `test` makes of the values of models, on the pool.

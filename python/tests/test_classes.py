@@ -184,7 +184,7 @@ def test_a_page_and_a_comparison(tmp_path):
         assert found.loc[metric, "value"] == pytest.approx(first[metric].value - second[metric].value, abs=1e-12)
     assert found.loc["brier", "lower"] < found.loc["brier", "value"] < found.loc["brier", "upper"]
     assert set(first.compare(first).by_group["value"].dropna()) == {0.0}
-    with pytest.raises(fairtte.MetricError, match="another threshold"):
+    with pytest.raises(fairtte.MetricError, match="other thresholds or settings"):
         first.compare(evaluate(c, replicates=40, threshold=0.2))
     with pytest.raises(fairtte.MetricError, match="other classes"):
         first.compare(evaluate(c, replicates=40, label=~c.label))

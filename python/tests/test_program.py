@@ -29,6 +29,31 @@ name = "sex"
 replicates = 20
 """
 
+NETWORK = """
+[model]
+backbone = "mlp"
+[head.nnet-survival]
+[strategy.erm]
+[training]
+epochs = 2
+"""
+STUDY = """
+name = "a network and two estimators"
+output = "study"
+trials = 1
+[[data]]
+run-file = "network.toml"
+[heads]
+names = ["nnet-survival"]
+[strategies]
+base = "erm"
+names = []
+[estimators]
+names = ["cox", "forest"]
+[estimators.settings.forest]
+trees = 20
+"""
+
 
 @pytest.fixture
 def real(tmp_path):
@@ -91,6 +116,24 @@ def test_an_estimator_of_the_program_is_that_of_the_package(real):
     assert own == pytest.approx(theirs, abs=1e-7)
 
 
+def test_a_network_and_a_study_are_trained_and_resumed(real):
+    _, folder = real
+    (folder / "network.toml").write_text((folder / "run.toml").read_text().replace("[estimator.cox]", NETWORK))
+    run = fairtte.train(folder / "network.toml", output=folder / "network", threads=1, quiet=True)
+    curves = run.predictions()
+    assert run.is_done and run.settings["training"]["epochs"] == 2 and list(curves.rows) == list(run.split.test)
+    assert np.all(np.diff(curves.survival) <= 0) and len(np.unique(curves.survival[:, -1])) > 1
+    (folder / "study.toml").write_text(STUDY)
+    printed = fairtte.study(folder / "study.toml", set={"seed": 4}, output=folder / "study", jobs=1, threads=1, quiet=True)
+    assert "3 of 3 trainings to run" in printed and printed.splitlines()[-1] == "3 done"
+    scores = sorted((folder / "study" / "trials").glob("*/*/scores.json"))
+    assert len(scores) == 3
+    written = [path.stat().st_mtime_ns for path in scores]
+    again = fairtte.study(folder / "study.toml", set={"seed": 4}, output=folder / "study", quiet=True)
+    assert "0 of 3 trainings to run" in again and again.splitlines()[-1] == "3 done"
+    assert [path.stat().st_mtime_ns for path in scores] == written
+
+
 def test_the_code_and_the_sentence_of_the_program_are_an_exception(real):
     _, folder = real
     for call, code, message in [
@@ -115,7 +158,7 @@ def script(folder, text):
 
 
 def test_what_is_passed_is_what_is_asked_for(tmp_path):
-    echo = script(tmp_path, 'printf "%s\\n" "$@"')
+    echo = script(tmp_path, 'printf "%s\\n" "$@" >&2')
     printed = fairtte.study("s.toml", set={"trials": 3, "name": "a b", "x": [1, 2.5]}, output="o", jobs=2, threads=1, program=echo)
     assert printed.splitlines() == [
         "study", "run", "s.toml", "--set", "trials=3", "--set", 'name="a b"', "--set", "x=[1, 2.5]", "--output", "o", "--jobs", "2",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fairtte
-from fairtte import _fairtte
+from fairtte import _fairtte, estimators
 
 EVENT = np.array([True, False, True, True])
 TIME = np.array([1.0, 2.0, 3.0, 4.0])
@@ -134,6 +134,44 @@ def test_ctrl_c_ends_an_evaluation_of_minutes():
     begin = time.monotonic()
     assert c()[0] == 1.0
     assert time.monotonic() - begin < 10
+
+
+def fit(model):
+    rng = np.random.default_rng(0)
+    time_ = rng.exponential(size=2_000)
+    model.fit(rng.normal(size=(2_000, 20)), (time_, rng.random(2_000) < 0.8))
+
+
+def bias(**settings):
+    rng = np.random.default_rng(0)
+    n = settings.pop("n", 2_000)
+    groups, events = {"a": np.arange(n) % 2}, rng.random(n) < 0.8
+    few = {"permutations": 1, "replicates": 0} | settings
+    fairtte.bias_sources(rng.normal(size=(n, 8)), rng.exponential(size=n), events, groups=groups, threads=1, **few)
+
+
+LONG = {
+    "forest": lambda: fit(estimators.RandomSurvivalForest(n_estimators=1_000_000, n_jobs=1)),
+    "boosting": lambda: fit(estimators.GradientBoostedCox(n_estimators=1_000_000, n_jobs=1)),
+    "elastic net": lambda: fit(estimators.CoxElasticNet(lambdas=1_000_000, n_jobs=1)),
+    "permutations": lambda: bias(permutations=1_000_000),
+    "replicates": lambda: bias(replicates=1_000_000),
+    "permutations of persons": lambda: bias(permutations=1_000_000, subject=np.arange(2_000) // 2),
+    "clusters": lambda: bias(n=100_000, n_clusters=1000),
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_ctrl_c_ends_fits_and_measures_of_bias_within_a_second(what):
+    threading.Timer(1.0, _thread.interrupt_main).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        LONG[what]()
+    assert time.monotonic() - begin < 2
+    # The only thread of the pool is free again: the abandoned computation has ended.
+    begin = time.monotonic()
+    assert c(1)[0] == 1.0
+    assert time.monotonic() - begin < 1
 
 
 def test_a_panic_is_an_error_that_says_where_to_report(capfd):

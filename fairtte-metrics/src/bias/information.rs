@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use super::disparity::{Arrangement, Disparity, Pair, differences};
 use super::mutual_information::{ContingencyTable, Normalisation, NullCorrected};
-use crate::{GroupId, SubjectId, seeds};
+use super::sources::BiasSettings;
+use crate::{GroupId, MetricError, SubjectId, seeds};
 
 /// Normalised mutual information with `y` in every group, minus the value expected by chance at its size, as the mean
 /// over one or several labellings.
@@ -34,25 +35,25 @@ struct Labelling {
 }
 
 impl Information {
-    /// Every labelling of `x`, and `y`, are the labels of `rows`. With several rows per subject, `n_permutations`
+    /// Every labelling of `x`, and `y`, are the labels of `rows`. With several rows per subject, `n_permutations` of `settings`
     /// permutations of whole subjects estimate the value expected by chance.
+    ///
+    /// # Errors
+    /// [`MetricError::Stopped`].
     pub(super) fn new(
         rows: Vec<usize>,
         (x, y): (Vec<Vec<u32>>, Vec<u32>),
         subjects: &[SubjectId],
-        n_permutations: usize,
-        seed: u64,
-    ) -> Self {
+        settings: &BiasSettings,
+    ) -> Result<Self, MetricError> {
         let n_labels = |labels: &[u32]| labels.iter().max().map_or(1, |label| *label as usize + 1);
         let mut information = Self { rows, labellings: vec![], n_y: n_labels(&y), y };
-        let inflation =
-            |labelling: &Labelling| information.inflation_by_repeats(labelling, subjects, n_permutations, seed);
         let finish = |labels: Vec<u32>| {
             let labelling = Labelling { n_labels: n_labels(&labels), labels, inflation: 1.0 };
-            Labelling { inflation: inflation(&labelling), ..labelling }
+            Ok(Labelling { inflation: information.inflation_by_repeats(&labelling, subjects, settings)?, ..labelling })
         };
-        information.labellings = x.into_iter().map(finish).collect();
-        information
+        information.labellings = x.into_iter().map(finish).collect::<Result<_, MetricError>>()?;
+        Ok(information)
     }
 
     /// Mean information when the y of whole subjects are permuted, relative to permuted single samples. The y of the
@@ -61,33 +62,35 @@ impl Information {
         &self,
         labelling: &Labelling,
         subjects: &[SubjectId],
-        n_permutations: usize,
-        seed: u64,
-    ) -> f64 {
+        settings: &BiasSettings,
+    ) -> Result<f64, MetricError> {
         let mut by_subject: BTreeMap<&SubjectId, Vec<usize>> = BTreeMap::new();
         for (place, &row) in self.rows.iter().enumerate() {
             by_subject.entry(&subjects[row]).or_default().push(place);
         }
         if by_subject.len() == self.rows.len() {
-            return 1.0;
+            return Ok(1.0);
         }
+        let BiasSettings { n_permutations, seed, stop, .. } = settings;
         let units: Vec<Vec<usize>> = by_subject.into_values().collect();
         let information = |permutation: usize| {
+            stop.check()?;
             let mut givers: Vec<&Vec<usize>> = units.iter().collect();
-            givers.shuffle(&mut seeds::stream(seed, "bias-repeats", &[permutation as u64]));
+            givers.shuffle(&mut seeds::stream(*seed, "bias-repeats", &[permutation as u64]));
             let mut counts = self.empty(labelling);
             for (&place, &giver) in units.iter().flatten().zip(givers.into_iter().flatten()) {
                 counts[self.cell(labelling, place, giver)] += 1;
             }
-            ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.mutual_information())
+            Ok(ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.mutual_information()))
         };
-        let permuted: Vec<f64> = (0..n_permutations).into_par_iter().map(information).collect();
+        let permuted =
+            (0..*n_permutations).into_par_iter().map(information).collect::<Result<Vec<f64>, MetricError>>()?;
         let mut counts = self.empty(labelling);
         (0..self.rows.len()).for_each(|place| counts[self.cell(labelling, place, place)] += 1);
         let expected =
             ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.expected_mutual_information());
-        let mean = permuted.iter().sum::<f64>() / n_permutations as f64;
-        if expected > 0.0 { (mean / expected).max(1.0) } else { 1.0 }
+        let mean = permuted.iter().sum::<f64>() / *n_permutations as f64;
+        Ok(if expected > 0.0 { (mean / expected).max(1.0) } else { 1.0 })
     }
 
     /// The counts of a table, `[n_labels, n_y]`.
@@ -156,6 +159,10 @@ mod tests {
 
     use super::*;
 
+    fn permuted(n_permutations: usize) -> BiasSettings {
+        BiasSettings { n_permutations, seed: 1, ..BiasSettings::default() }
+    }
+
     #[test]
     fn information_by_group_is_the_mean_over_the_tables_of_the_group() {
         let n_rows = 200;
@@ -164,8 +171,8 @@ mod tests {
         let y: Vec<u32> =
             x.iter().map(|x| if rng.random::<f64>() < 0.5 { *x } else { rng.random_range(0..5) }).collect();
         let subjects: Vec<SubjectId> = (0..n_rows).map(|k| SubjectId::new(format!("{k}"))).collect();
-        let information =
-            Information::new((0..n_rows).collect(), (vec![x.clone(), y.clone()], y.clone()), &subjects, 10, 1);
+        let labels = (vec![x.clone(), y.clone()], y.clone());
+        let information = Information::new((0..n_rows).collect(), labels, &subjects, &permuted(10)).unwrap();
         assert!(information.labellings.iter().all(|labelling| labelling.inflation == 1.0));
         let group = (0..n_rows).map(|_| Some(GroupId(rng.random_range(0..3)))).collect();
         let arrangement = Arrangement { group, weight: (0..n_rows).map(|_| rng.random_range(0..3)).collect() };
@@ -194,7 +201,7 @@ mod tests {
         let repeat = |pick: fn(&(u32, u32)) -> u32| once.iter().flat_map(|pair| [pick(pair); 4]).collect::<Vec<u32>>();
         let subjects: Vec<SubjectId> = (0..400).map(|row| SubjectId::new(format!("{}", row / 4))).collect();
         let labels = (vec![repeat(|pair| pair.0)], repeat(|pair| pair.1));
-        let information = Information::new((0..400).collect(), labels, &subjects, 2_000, 1);
+        let information = Information::new((0..400).collect(), labels, &subjects, &permuted(2_000)).unwrap();
         let inflation = information.labellings[0].inflation;
         assert!((inflation - 4.0).abs() < 0.3, "{inflation}");
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::disparity::{Arrangement, Disparity, LANES, Pair, Rate, Transport};
 use super::information::Information;
 use super::permutation::{LabelPermutations, PermutationTest};
-use super::quantise::{KMeansSettings, check_matrix, equal_frequency_bins, k_means};
+use super::quantise::{KMeansSettings, check_matrix, equal_frequency_bins, k_means_until};
 use super::sources::{
     BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, Quantisation,
     SourceDisparity, SourceGroup,
@@ -52,7 +52,7 @@ pub(super) fn measure(
         input.time_distribution(&members),
         input.censoring_rate(&members),
     ];
-    let replicates = input.replicates(&prepared);
+    let replicates = input.replicates(&prepared)?;
     let relative_event_rate_gap =
         input.relative_event_rate_gap(&members, &prepared[BiasSource::CensoringRate as usize]);
     let by_source = |(source, replicates): (Prepared, &Vec<_>)| input.finish(source, replicates);
@@ -134,7 +134,8 @@ impl Input<'_> {
             max_iterations: K_MEANS_ITERATIONS,
             seed: self.settings.seed,
         };
-        let labels = k_means(&standardised.select(Axis(0), members), &k_means_settings)?.labels;
+        let taken = standardised.select(Axis(0), members);
+        let labels = k_means_until(&taken, &k_means_settings, &self.settings.stop)?.labels;
         let mut clusters = vec![0; representation.nrows()];
         members.iter().zip(labels).for_each(|(&row, label)| clusters[row] = label);
         Ok(clusters)
@@ -185,9 +186,8 @@ impl Input<'_> {
             (members, events.clone(), Some(events))
         };
         let pick = |labels: &[u32]| rows.iter().map(|&row| labels[row]).collect::<Vec<u32>>();
-        let (n_permutations, seed) = (self.settings.n_permutations, self.settings.seed);
         let x = labellings.iter().map(|labels| pick(labels)).collect();
-        let information = Information::new(rows.clone(), (x, pick(&labels)), self.subjects, n_permutations, seed);
+        let information = Information::new(rows.clone(), (x, pick(&labels)), self.subjects, self.settings)?;
         let by_group = information.by_group(&self.observed());
         let summary = |group| by_group.get(&group).map(|information| GroupSummary::Information(*information));
         Ok(self.prepare(source, &rows, summary, strata, Box::new(information)))
@@ -242,20 +242,22 @@ impl Input<'_> {
     }
 
     /// The largest pair of every source in every replicate: the same replicates for all of them.
-    fn replicates(&self, prepared: &[Prepared]) -> Vec<Vec<Option<f64>>> {
+    fn replicates(&self, prepared: &[Prepared]) -> Result<Vec<Vec<Option<f64>>>, MetricError> {
         let settings = self.settings;
         let bootstrap = Bootstrap::new(self.subjects, settings.resample, settings.n_replicates, settings.seed);
         let batch = |first: usize| {
+            settings.stop.check()?;
             let numbers = first..(first + LANES).min(settings.n_replicates);
             let arrange =
                 |number| Arrangement { group: self.groups.membership().to_vec(), weight: bootstrap.weights(number) };
             let arrangements: Vec<Arrangement> = numbers.map(arrange).collect();
-            prepared.iter().map(|source| source.largest(&arrangements)).collect::<Vec<_>>()
+            Ok(prepared.iter().map(|source| source.largest(&arrangements)).collect())
         };
         let starts: Vec<usize> = (0..settings.n_replicates).step_by(LANES).collect();
-        let batches: Vec<Vec<Vec<Option<f64>>>> = starts.into_par_iter().map(batch).collect();
+        let batches: Result<Vec<Vec<Vec<Option<f64>>>>, MetricError> = starts.into_par_iter().map(batch).collect();
+        let batches = batches?;
         let of_source = |source: usize| batches.iter().flat_map(|batch| batch[source].iter().copied()).collect();
-        (0..prepared.len()).map(of_source).collect()
+        Ok((0..prepared.len()).map(of_source).collect())
     }
 
     fn null(&self, prepared: &Prepared) -> Result<Vec<Option<f64>>, MetricError> {
@@ -263,13 +265,14 @@ impl Input<'_> {
         let strata = prepared.strata.as_deref();
         let permutations = LabelPermutations::new(self.subjects, &prepared.membership, strata, n_permutations, seed)?;
         let batch = |first: usize| {
+            self.settings.stop.check()?;
             let numbers = first..(first + LANES).min(n_permutations);
             let arrange = |k| Arrangement { group: permutations.labels(k), weight: vec![1; self.subjects.len()] };
-            prepared.largest(&numbers.map(arrange).collect::<Vec<_>>())
+            Ok(prepared.largest(&numbers.map(arrange).collect::<Vec<_>>()))
         };
         let starts: Vec<usize> = (0..n_permutations).step_by(LANES).collect();
-        let batches: Vec<Vec<Option<f64>>> = starts.into_par_iter().map(batch).collect();
-        Ok(batches.concat())
+        let batches: Result<Vec<Vec<Option<f64>>>, MetricError> = starts.into_par_iter().map(batch).collect();
+        Ok(batches?.concat())
     }
 
     fn finish(&self, prepared: Prepared, replicates: &[Option<f64>]) -> SourceDisparity {

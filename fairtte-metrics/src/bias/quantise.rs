@@ -16,6 +16,7 @@ use rand::{Rng, RngExt as _};
 use rayon::prelude::*;
 
 use super::wasserstein::{check_finite, representable};
+use crate::evaluation::Stop;
 use crate::ids::to_u32;
 use crate::{MetricError, seeds};
 
@@ -126,6 +127,18 @@ pub struct KMeans {
 /// between 1 and 1,000,000,
 /// [`MetricError::InvalidNumber`] if a number is not finite, [`MetricError::NotFinite`] if distances are beyond `f64`.
 pub fn k_means(matrix: &ArrayRef2<f64>, settings: &KMeansSettings) -> Result<KMeans, MetricError> {
+    k_means_until(matrix, settings, &Stop::default())
+}
+
+/// [`k_means`] that fails with [`MetricError::Stopped`] before its next iteration once `stop` is set.
+///
+/// # Errors
+/// As [`k_means`].
+pub(super) fn k_means_until(
+    matrix: &ArrayRef2<f64>,
+    settings: &KMeansSettings,
+    stop: &Stop,
+) -> Result<KMeans, MetricError> {
     let counts = [
         ("n-clusters", settings.n_clusters),
         ("n-starts", settings.n_starts),
@@ -135,10 +148,11 @@ pub fn k_means(matrix: &ArrayRef2<f64>, settings: &KMeansSettings) -> Result<KMe
     check_matrix(matrix)?;
     let data: Vec<f64> = matrix.iter().copied().collect(); // row by row
     let rows = Rows { data: &data, d: matrix.ncols() };
-    let start = |start: usize| lloyd(rows, settings, seeds::stream(settings.seed, "bias-k-means", &[start as u64]));
-    let mut best = start(0);
+    let stream = |start: usize| seeds::stream(settings.seed, "bias-k-means", &[start as u64]);
+    let start = |start: usize| lloyd(rows, settings, stream(start), stop);
+    let mut best = start(0)?;
     for number in 1..settings.n_starts {
-        let next = start(number);
+        let next = start(number)?;
         if next.inertia < best.inertia {
             best = next;
         }
@@ -179,11 +193,12 @@ impl<'a> Rows<'a> {
 /// The nearest centre of every row, with the squared distance to it.
 type Assignment = Vec<(u32, f64)>;
 
-fn lloyd(rows: Rows<'_>, settings: &KMeansSettings, mut rng: impl Rng) -> KMeans {
+fn lloyd(rows: Rows<'_>, settings: &KMeansSettings, mut rng: impl Rng, stop: &Stop) -> Result<KMeans, MetricError> {
     let mut centres = plus_plus_centres(rows, settings.n_clusters, &mut rng);
     let mut assignment = assign(rows, &centres);
     let mut n_iterations = 0;
     while n_iterations < settings.max_iterations {
+        stop.check()?;
         n_iterations += 1;
         let n_clusters = centres.len() / rows.d;
         fill_empty_clusters(&mut assignment, n_clusters);
@@ -197,7 +212,8 @@ fn lloyd(rows: Rows<'_>, settings: &KMeansSettings, mut rng: impl Rng) -> KMeans
     }
     let inertia = assignment.iter().map(|(_, distance)| distance).sum();
     let centres = Array2::from_shape_vec((centres.len() / rows.d, rows.d), centres).expect("whole rows");
-    KMeans { labels: assignment.into_iter().map(|(label, _)| label).collect(), centres, inertia, n_iterations }
+    let labels = assignment.into_iter().map(|(label, _)| label).collect();
+    Ok(KMeans { labels, centres, inertia, n_iterations })
 }
 
 /// At most `n_clusters` distinct rows drawn by k-means++, concatenated.

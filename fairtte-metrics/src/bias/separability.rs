@@ -88,13 +88,14 @@ pub fn separability(
     let folds = folds_by_subject(subjects, &membership, N_FOLDS, (settings.seed, "separability-folds"));
     let bootstrap = Bootstrap::new(subjects, settings.resample, settings.n_replicates, settings.seed);
     let of_level = |group: GroupId| {
+        settings.stop.check()?;
         let (level, n) = (groups.levels()[group.index()].clone(), sizes[group.index()]);
         let found = if is_large(&group) {
             HeldOut::new(representation, &membership, &folds, group, &level)
         } else {
             Err(MetricError::GroupTooSmall { level: level.clone(), n, expected: settings.min_group_size })
         };
-        let interval = found.as_ref().ok().map(|held_out| held_out.interval(&bootstrap, settings.level)).transpose()?;
+        let interval = found.as_ref().ok().map(|held_out| held_out.interval(&bootstrap, settings)).transpose()?;
         let auc = found.and_then(|held_out| held_out.auc(|_| 1).ok_or(MetricError::NoSamples));
         Ok(LevelSeparability { level, n, auc, interval: interval.flatten() })
     };
@@ -142,9 +143,15 @@ impl HeldOut {
         aucs.map(|aucs| Array1::from_vec(aucs).sum() / N_FOLDS as f64)
     }
 
-    fn interval(&self, bootstrap: &Bootstrap, level: f64) -> Result<Option<(f64, f64)>, MetricError> {
-        let replicates = bootstrap.map(|weights| self.auc(|row| weights[row]));
-        percentile_interval(&replicates.into_iter().flatten().collect::<Vec<_>>(), level)
+    fn interval(&self, bootstrap: &Bootstrap, settings: &BiasSettings) -> Result<Option<(f64, f64)>, MetricError> {
+        let of_replicate = |replicate: usize| {
+            settings.stop.check()?;
+            let weights = bootstrap.weights(replicate);
+            Ok(self.auc(|row| weights[row]))
+        };
+        let replicates = (0..bootstrap.n_replicates()).into_par_iter().map(of_replicate);
+        let replicates: Vec<Option<f64>> = replicates.collect::<Result<_, MetricError>>()?;
+        percentile_interval(&replicates.into_iter().flatten().collect::<Vec<_>>(), settings.level)
     }
 }
 

@@ -31,6 +31,7 @@ use super::mutual_information::NullCorrected;
 use super::permutation::PermutationTest;
 use super::wasserstein::MAX_PROJECTIONS;
 use crate::estimators::kaplan_meier::check_level;
+use crate::evaluation::Stop;
 use crate::resampling::Resample;
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::value_or_reason::value_or_reason;
@@ -61,6 +62,9 @@ pub struct BiasSettings {
     pub min_group_size: usize,
     /// Seed of clusters, projections, permutations and replicates. Default 0.
     pub seed: u64,
+    /// Ends the measurement from another thread, before its next part, permutation or replicate; in no file.
+    #[serde(skip)]
+    pub stop: Stop,
 }
 
 impl Default for BiasSettings {
@@ -76,6 +80,7 @@ impl Default for BiasSettings {
             level: 0.95,
             min_group_size: 10,
             seed: 0,
+            stop: Stop::default(),
         }
     }
 }
@@ -290,7 +295,7 @@ pub struct DisparityEstimate {
 /// # Errors
 /// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples,
 /// dimensions or known levels, [`MetricError::InvalidNumber`] if a component is not finite, [`MetricError::NotFinite`]
-/// if the representation is too large for `f64`, and those of [`BiasSettings::validate`].
+/// if the representation is too large for `f64`, [`MetricError::Stopped`], and those of [`BiasSettings::validate`].
 pub fn bias_sources(
     subjects: &[SubjectId],
     representation: &ArrayRef2<f64>,
@@ -305,6 +310,7 @@ pub fn bias_sources(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bias::separability;
 
     #[test]
     fn counts_without_end_are_refused() {
@@ -319,5 +325,26 @@ mod tests {
         assert!(refused(|settings| settings.n_replicates = usize::MAX));
         assert!(refused(|settings| settings.n_clusters = usize::MAX));
         assert!(refused(|settings| settings.n_projections = 0));
+    }
+
+    #[test]
+    fn a_flag_that_is_set_ends_the_measurement() {
+        let outcomes = Outcomes::new((0..40).map(|k| f64::from(k % 9)).collect(), vec![true; 40]).unwrap();
+        let groups = Groups::new("a", vec!["x".into(), "y".into()], (0..40).map(|k| Some(GroupId(k % 2))).collect());
+        let features = ndarray::Array2::from_shape_fn((40, 2), |(row, column)| (row * (3 + column) % 7) as f64);
+        for quantisation in [Quantisation::KMeans, Quantisation::EqualFrequency] {
+            // With samples of the same subject, permutations also say what chance gives.
+            for n_subjects in [40, 20] {
+                let subjects: Vec<SubjectId> = (0..40).map(|k| SubjectId::new((k % n_subjects).to_string())).collect();
+                let (settings, groups) =
+                    (BiasSettings { quantisation, ..BiasSettings::default() }, groups.as_ref().unwrap());
+                assert!(bias_sources(&subjects, &features, &outcomes, groups, &settings).is_ok());
+                settings.stop.set();
+                let found = bias_sources(&subjects, &features, &outcomes, groups, &settings);
+                assert_eq!(found, Err(MetricError::Stopped));
+                let found = separability(&subjects, &features, groups, &settings);
+                assert_eq!(found, Err(MetricError::Stopped));
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A flag that ends an evaluation early, and how far the evaluation is.
+//! A flag that ends a computation early, and how far an evaluation is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::MetricError;
 
-/// A flag that another thread sets to end an evaluation: it then fails with [`MetricError::Stopped`](crate::MetricError)
+/// A flag that another thread sets to end a computation: an evaluation then fails with [`MetricError::Stopped`](crate::MetricError)
 /// before its next part or block of 32 replicates. Clones share the flag. Not part of what is computed: two flags are equal.
 #[derive(Clone, Default)]
 pub struct Stop(Arc<State>);
@@ -19,7 +19,7 @@ struct State {
 }
 
 impl Stop {
-    /// Ends the evaluations that have this flag.
+    /// Ends the computations that have this flag.
     pub fn set(&self) {
         self.0.is_set.store(true, Ordering::Relaxed);
     }
@@ -46,8 +46,11 @@ impl Stop {
         self.check()
     }
 
-    /// An error once the flag is set.
-    pub(crate) fn check(&self) -> Result<(), MetricError> {
+    /// Nothing as long as the flag is not set.
+    ///
+    /// # Errors
+    /// [`MetricError::Stopped`](crate::MetricError) once it is.
+    pub fn check(&self) -> Result<(), MetricError> {
         if self.is_set() { Err(MetricError::Stopped) } else { Ok(()) }
     }
 }

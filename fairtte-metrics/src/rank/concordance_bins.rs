@@ -7,7 +7,8 @@
 //!
 //! Cost of ranking: O(n log K) per bin, in parallel over bins. Memory: one byte per sample at risk and bin (two, or
 //! four, where a bin has more than 127 distinct predictions). Readings with one bin per event time (linear, constant
-//! hazard) would need n bytes per event, so bins are handed out in batches of bounded size.
+//! hazard) would need n bytes per event, so bins are handed out in batches of bounded size where many weightings follow,
+//! and a few at a time where one does.
 
 use std::ops::Range;
 
@@ -168,17 +169,27 @@ impl BinPlan {
 
     /// Ranks the samples of some bins; `curves` are those of the plan.
     pub(crate) fn rank(&self, bins: Range<usize>, curves: &SurvivalCurves) -> Vec<RankedBin> {
-        let rank = |bins: &[PlannedBin]| -> Vec<RankedBin> {
-            // A bin also reads its own events, which come after the samples at risk.
-            let n_read = bins.iter().map(|bin| self.events[bin.events.end - 1].0 + 1).max().unwrap_or(0);
-            let positions: Vec<Position> = bins.iter().map(|bin| bin.position).collect();
-            let predictions = curves.read_block(&self.order[..n_read], &positions, self.reading);
-            bins.iter()
-                .zip(predictions.chunks(n_read))
-                .map(|(bin, predictions)| self.rank_bin(bin, predictions))
-                .collect()
-        };
+        let rank = |bins: &[PlannedBin]| self.rank_together(bins, curves);
         self.bins[bins].par_chunks(BINS_READ_TOGETHER).flat_map_iter(rank).collect()
+    }
+
+    /// What `found` makes of all bins, a few at a time: only those that are at work are in memory.
+    pub(crate) fn of_ranked<T: Send>(
+        &self,
+        curves: &SurvivalCurves,
+        found: impl Fn(&[RankedBin]) -> T + Sync + Send,
+    ) -> impl ParallelIterator<Item = T> {
+        self.bins.par_chunks(BINS_READ_TOGETHER).map(move |bins| found(&self.rank_together(bins, curves)))
+    }
+
+    /// Ranks the samples of bins whose predictions are read from the survival matrix together.
+    fn rank_together(&self, bins: &[PlannedBin], curves: &SurvivalCurves) -> Vec<RankedBin> {
+        // A bin also reads its own events, which come after the samples at risk.
+        let n_read = bins.iter().map(|bin| self.events[bin.events.end - 1].0 + 1).max().unwrap_or(0);
+        let positions: Vec<Position> = bins.iter().map(|bin| bin.position).collect();
+        let predictions = curves.read_block(&self.order[..n_read], &positions, self.reading);
+        let ranked = bins.iter().zip(predictions.chunks(n_read));
+        ranked.map(|(bin, predictions)| self.rank_bin(bin, predictions)).collect()
     }
 
     /// `predictions` in order, at the position of the bin.

@@ -112,9 +112,8 @@ pub fn concordance_td(
         let ranked = left.into_iter().map(|bin| weights.count(&plan.rank(bin..bin + 1, curves)));
         return ranked.fold(counts, Add::add).finish(weights.total(), ties);
     }
-    // Batch by batch, so that a reading with one bin per event needs no more memory than one with few.
-    let counts = plan.batches().into_iter().map(|batch| weights.count(&plan.rank(batch, curves)));
-    counts.fold(Counts::default(), Add::add).finish(weights.total(), ties)
+    let counts = plan.of_ranked(curves, |bins| weights.count(bins));
+    counts.reduce(Counts::default, Add::add).finish(weights.total(), ties)
 }
 
 /// C^td sorted and ready for any number of weight vectors.

@@ -113,6 +113,7 @@ fn sources(input: &mut Input<'_>) {
         level: input.level(),
         min_group_size: input.pick(&[1, 2, 1, 10, usize::MAX]),
         seed: 3,
+        ..BiasSettings::default()
     };
     let found = check("bias_sources", || bias_sources(&subjects, &representation, &outcomes, &groups, &settings));
     for source in found.iter().flat_map(|found| &found.sources) {

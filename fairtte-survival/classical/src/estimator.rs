@@ -1,9 +1,15 @@
 //! What every estimator offers: settings that fit a model, and a model that predicts.
 
+use std::sync::LazyLock;
+
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::Array2;
 
 use crate::ClassicalError;
+
+/// A flag that nobody sets.
+pub(crate) static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);
 
 /// Settings of an estimator.
 pub trait SurvivalEstimator {
@@ -20,7 +26,20 @@ pub trait SurvivalEstimator {
     ///
     /// # Errors
     /// [`ClassicalError`] if a setting is outside its range or the estimator cannot be fitted to these samples.
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<Self::Model, ClassicalError>;
+    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<Self::Model, ClassicalError> {
+        self.fit_until(covariates, outcomes, &NEVER)
+    }
+
+    /// As [`fit`](Self::fit), but ends before its next tree, strength of a penalty or step once another thread sets `stop`.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`MetricError::Stopped`](fairtte_metrics::MetricError) in [`ClassicalError::Metric`].
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<Self::Model, ClassicalError>;
 }
 
 /// A fitted estimator.

@@ -1,6 +1,7 @@
 //! All estimators by name: the table `[estimator.NAME]` of a run file, and what a fit of any of them returns.
 
 use fairtte_metrics::competing::CompetingOutcomes;
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -65,10 +66,15 @@ macro_rules! estimators {
                 }
             }
 
-            fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<FittedEstimator, ClassicalError> {
+            fn fit_until(
+                &self,
+                covariates: &Array2<f64>,
+                outcomes: &Outcomes,
+                stop: &Stop,
+            ) -> Result<FittedEstimator, ClassicalError> {
                 match self {
                     $(Self::$variant(settings) => {
-                        SurvivalEstimator::fit(settings, covariates, outcomes).map(FittedEstimator::$variant)
+                        SurvivalEstimator::fit_until(settings, covariates, outcomes, stop).map(FittedEstimator::$variant)
                     })+
                 }
             }
@@ -184,24 +190,25 @@ impl Estimator {
         self
     }
 
-    /// Fits a model as [`fit`](SurvivalEstimator::fit) to covariates with `names` `[p]`, which settings, coefficients and errors
-    /// use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
+    /// Fits a model as [`fit_until`](SurvivalEstimator::fit_until) to covariates with `names` `[p]`, which settings, coefficients
+    /// and errors use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
     ///
     /// # Errors
-    /// As [`fit`](SurvivalEstimator::fit).
+    /// As [`fit_until`](SurvivalEstimator::fit_until).
     pub fn fit_named(
         &self,
         covariates: &Array2<f64>,
         outcomes: &Outcomes,
         names: &[String],
         subjects: &[SubjectId],
+        stop: &Stop,
     ) -> Result<FittedEstimator, ClassicalError> {
-        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects);
+        let samples = || CoxSamples::new(covariates, outcomes).named(names).of_subjects(subjects).until(stop);
         let fitted = match self {
             Self::Cox(settings) => settings.fit_samples(&samples()).map(FittedEstimator::Cox),
             Self::CoxElasticNet(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxElasticNet),
             Self::CoxTimeVarying(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxTimeVarying),
-            other => other.fit(covariates, outcomes),
+            other => other.fit_until(covariates, outcomes, stop),
         };
         fitted.map_err(|error| error.with_names(names))
     }

@@ -39,11 +39,6 @@ class Split:
     def train(self) -> NDArray[np.intp]:
         """Rows for fitting.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> len(cohort.split(7).train)
         18
         """
@@ -53,11 +48,6 @@ class Split:
     def validation(self) -> NDArray[np.intp]:
         """Rows for choices.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> len(cohort.split(7).validation)
         6
         """
@@ -67,11 +57,6 @@ class Split:
     def test(self) -> NDArray[np.intp]:
         """Rows for the reported numbers.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> len(cohort.split(7).test)
         6
         """
@@ -124,11 +109,6 @@ class Cohort:
 
         Raises ``ImportError`` without pandas.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.to_pandas().loc[0, ["sample_id", "sex"]].to_list()
         ['0', 'F']
         """
@@ -141,11 +121,6 @@ class Cohort:
 
         Raises ``ImportError`` without polars.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.to_polars().shape
         (30, 6)
         """
@@ -157,11 +132,6 @@ class Cohort:
     def time(self) -> NDArray[np.float64]:
         """Times to event or censoring ``[n]``, in ``time_unit``.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.time[:3]
         array([1., 2., 3.])
         """
@@ -171,11 +141,6 @@ class Cohort:
     def event(self) -> NDArray[np.bool_]:
         """Whether the event was observed, ``[n]``.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.event[:3]
         array([False,  True, False])
         """
@@ -187,11 +152,6 @@ class Cohort:
 
         Raises :class:`fairtte.DataError` for a row that does not exist, and an attribute that cannot be divided into levels.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.groups()["sex"].value_counts().to_dict()
         {'M': 20, 'F': 10}
         """
@@ -203,11 +163,6 @@ class Cohort:
     def exclusions(self) -> Any:
         """A data frame with one row per row that was left out: sample_id, reason (a code), place.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> list(cohort.exclusions["reason"])
         ['missing_time']
         """
@@ -222,11 +177,6 @@ class Cohort:
 
         Raises ``ImportError`` for ``library="polars"`` without it.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> flow = cohort.flow()
         >>> int(flow["kept"].iloc[0]), int(flow["kept"].iloc[-1])
         (31, 30)
@@ -241,11 +191,6 @@ class Cohort:
     def content_hash(self) -> str | None:
         """64 digits: the same for the same cells and options, whatever the order of rows and the compression.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> len(cohort.content_hash)
         64
         """
@@ -255,11 +200,6 @@ class Cohort:
     def provenance(self) -> dict[str, Any]:
         """The label rule, its version, every option with its value, the hash, and notes on the rows read.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.provenance["adapter"]
         'tabular'
         """
@@ -306,11 +246,6 @@ class Cohort:
 
         Examples
         --------
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> split = cohort.split(7, stratify=["event"], folds=5, fold=2)
         >>> len(split.test)
         6
@@ -338,11 +273,6 @@ class Cohort:
 
         Raises :class:`fairtte.DataError` for a row that does not exist.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cohort.csv"
-        >>> rows = [f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 3 > 0]}" for k in range(30)] + ["30,,1,F"]
-        >>> _ = path.write_text("\\n".join(["person,time,event,sex", *rows]))
-        >>> cohort = fairtte.data.table(path, subject="person", attributes=["sex"])
         >>> cohort.select(cohort.time > 6).n
         4
         """

@@ -61,13 +61,6 @@ class ImageStore:
         """The one array ``[n, channels, height, width]``: the memory map itself where all images are in one file, and
         otherwise a copy in memory.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> store.array.shape
         (3, 1, 8, 8)
         """
@@ -78,13 +71,6 @@ class ImageStore:
 
         Raises :class:`fairtte.MetricError` unless they are a column.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> store.rows(["none.png"])
         array([-1])
         """
@@ -95,13 +81,6 @@ class ImageStore:
     def excluded(self) -> Any:
         """A data frame with one row per image that could not be decoded: sample_id, reason, message.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> len(store.excluded)
         0
         """
@@ -112,13 +91,6 @@ class ImageStore:
     def path(self) -> Path:
         """The folder.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> store.path.parent == folder / "cache"
         True
         """
@@ -128,13 +100,6 @@ class ImageStore:
     def recipe(self) -> str:
         """Decoder, scaling rule, filter and versions that made the pixels.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> "png" in store.recipe
         True
         """
@@ -145,13 +110,6 @@ class ImageStore:
 
         Raises :class:`fairtte.DataError` in a process that the store was sent to.
 
-        >>> import pathlib, tempfile, fairtte.data
-        >>> from PIL import Image
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in range(3):
-        ...     Image.new("L", (8, 8), 80 * k).save(folder / f"{k}.png")
-        >>> _ = (folder / "cohort.csv").write_text("image,subject_id,time,event\\n" + "".join(f"{k}.png,p{k},1,1\\n" for k in range(3)))
-        >>> store = fairtte.data.table(folder / "cohort.csv", image="image").images(folder / "cache", size=(8, 8))
         >>> len(store.fingerprint())
         64
         """

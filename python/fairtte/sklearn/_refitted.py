@@ -124,7 +124,13 @@ class as_concordance_index_ipcw_scorer(_Scored):
         return sksurv.concordance_index_ipcw(self._train, y, self.predict(X), tau=self.tau)[0]
 
 
-class as_cumulative_dynamic_auc_scorer(_Scored):
+class _ScoredOverTimes(_Scored):
+    def __init__(self, estimator: Any, times: Any) -> None:
+        self.estimator = estimator
+        self.times = times
+
+
+class as_cumulative_dynamic_auc_scorer(_ScoredOverTimes):
     """The mean cumulative/dynamic AUC of the risks over ``times``, weighted by the outcomes that ``estimator`` was fitted on.
 
     Parameters
@@ -148,15 +154,11 @@ class as_cumulative_dynamic_auc_scorer(_Scored):
     1.0
     """
 
-    def __init__(self, estimator: Any, times: Any) -> None:
-        self.estimator = estimator
-        self.times = times
-
     def score(self, X: Any, y: Any) -> float:
         return float(sksurv.cumulative_dynamic_auc(self._train, y, self.predict(X), self.times)[1])
 
 
-class as_integrated_brier_score_scorer(_Scored):
+class as_integrated_brier_score_scorer(_ScoredOverTimes):
     """The negative integrated Brier score over ``times``, weighted by the outcomes that ``estimator`` was fitted on.
 
     Parameters
@@ -179,10 +181,6 @@ class as_integrated_brier_score_scorer(_Scored):
     >>> -1 < as_integrated_brier_score_scorer(CoxPH(ridge=1.0), times=[2.0, 4.0]).fit(X, y).score(X, y) < 0
     True
     """
-
-    def __init__(self, estimator: Any, times: Any) -> None:
-        self.estimator = estimator
-        self.times = times
 
     def score(self, X: Any, y: Any) -> float:
         functions: list[Callable[[Any], Any]] = list(self.predict_survival_function(X))

@@ -7,6 +7,7 @@ use std::time::Instant;
 use fairtte_classical::{Estimator, FitChecks, SurvivalModel as _};
 use fairtte_data::Part;
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
+use fairtte_metrics::evaluation::Stop;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
 
@@ -52,7 +53,7 @@ pub(super) fn fit_estimator(
         fitted.map(|fitted| (fitted, FitChecks::new(&names, &subjects)))
     } else {
         let outcomes = cohort.outcomes(train)?;
-        let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects);
+        let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default());
         fitted.map(|fitted| {
             let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
             (fitted, checks)

@@ -8,13 +8,14 @@
 mod distribution;
 mod likelihood;
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 pub use self::distribution::AftDistribution;
 use self::likelihood::{Likelihood, inverse};
-use crate::estimator::{check_covariates, check_samples, linear_predictor};
+use crate::estimator::{NEVER, check_covariates, check_samples, linear_predictor};
 use crate::newton::maximise;
 use crate::standardised::Standardised;
 use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
@@ -46,8 +47,13 @@ impl SurvivalEstimator for AftSettings {
         })
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<AcceleratedFailureTime, ClassicalError> {
-        AcceleratedFailureTime::fit(covariates, outcomes, self)
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<AcceleratedFailureTime, ClassicalError> {
+        AcceleratedFailureTime::fit_until(covariates, outcomes, self, stop)
     }
 }
 
@@ -87,8 +93,8 @@ struct Maximum {
 }
 
 impl Likelihood<'_> {
-    fn maximum(&self, start: Array1<f64>) -> Result<Maximum, ClassicalError> {
-        let (parameters, last) = maximise(self, start)?;
+    fn maximum(&self, start: Array1<f64>, stop: &Stop) -> Result<Maximum, ClassicalError> {
+        let (parameters, last) = maximise(self, start, stop)?;
         let squares: f64 = parameters.iter().skip(1).take(self.x.ncols()).map(|b| b * b).sum();
         let covariance = inverse(&last.information).ok_or(ClassicalError::ExactTimes)?;
         Ok(Maximum { parameters, covariance, log_likelihood: last.value + 0.5 * self.ridge * squares })
@@ -104,6 +110,15 @@ impl AcceleratedFailureTime {
     /// [`ClassicalError::Separates`] for such covariates (the last two without a penalty), [`ClassicalError::ExactTimes`] if the
     /// covariates determine the times; those of [`SurvivalEstimator::fit`].
     pub fn fit(covariates: &Array2<f64>, outcomes: &Outcomes, settings: &AftSettings) -> Result<Self, ClassicalError> {
+        Self::fit_until(covariates, outcomes, settings, &NEVER)
+    }
+
+    fn fit_until(
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        settings: &AftSettings,
+        stop: &Stop,
+    ) -> Result<Self, ClassicalError> {
         settings.check()?;
         check_samples(covariates, outcomes)?;
         if let Some(row) = outcomes.time().iter().position(|time| *time <= 0.0) {
@@ -129,13 +144,13 @@ impl AcceleratedFailureTime {
             spread,
         };
         let none = Array2::zeros((outcomes.n(), 0));
-        let null = of(none.view(), 0.0).maximum(Array1::from(vec![0.0, spread.ln()]))?;
+        let null = of(none.view(), 0.0).maximum(Array1::from(vec![0.0, spread.ln()]), stop)?;
         let mut start = Array1::zeros(covariates.ncols() + 2);
         start[0] = null.parameters[0];
         start[covariates.ncols() + 1] = null.parameters[1];
         // n times the penalty, for deviations with the divisor n; constant columns are refused, so that n > 1.
         let ridge = settings.penalty * n * n / (n - 1.0);
-        let maximum = of(standardised.x.view(), ridge).maximum(start)?;
+        let maximum = of(standardised.x.view(), ridge).maximum(start, stop)?;
         let sum_log_time: f64 =
             outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event).map(|(time, _)| time.ln()).sum();
         let mut model = Self::in_units(settings, &standardised, mean_log_time, &maximum);

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array2, Axis};
@@ -36,7 +37,7 @@ impl SurvivalEstimator for Settings<'_> {
         Ok(())
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<Model, ClassicalError> {
+    fn fit_until(&self, covariates: &Array2<f64>, outcomes: &Outcomes, _: &Stop) -> Result<Model, ClassicalError> {
         self.0.fits.lock().unwrap().push((covariates.clone(), outcomes.clone()));
         Ok(Model { curve: KaplanMeier::fit(outcomes)?, n_columns: covariates.ncols() })
     }

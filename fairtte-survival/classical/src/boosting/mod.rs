@@ -12,6 +12,7 @@ mod settings;
 mod stages;
 mod tree;
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -20,14 +21,19 @@ use serde::{Deserialize, Serialize};
 use self::partial_likelihood::Baseline;
 pub use self::settings::{BoostingSettings, EarlyStopping};
 use self::tree::RegressionTree;
-use crate::estimator::{check_covariates, check_samples};
+use crate::estimator::{NEVER, check_covariates, check_samples};
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 impl SurvivalEstimator for BoostingSettings {
     type Model = GradientBoostedCox;
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<GradientBoostedCox, ClassicalError> {
-        GradientBoostedCox::fit(covariates, outcomes, self).map(|(model, _)| model)
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<GradientBoostedCox, ClassicalError> {
+        GradientBoostedCox::fit_until(covariates, outcomes, self, stop).map(|(model, _)| model)
     }
 
     fn check(&self) -> Result<(), ClassicalError> {
@@ -78,6 +84,15 @@ impl GradientBoostedCox {
         outcomes: &Outcomes,
         settings: &BoostingSettings,
     ) -> Result<(Self, BoostingTrace), ClassicalError> {
+        Self::fit_until(columns, outcomes, settings, &NEVER)
+    }
+
+    fn fit_until(
+        columns: &Array2<f64>,
+        outcomes: &Outcomes,
+        settings: &BoostingSettings,
+        stop: &Stop,
+    ) -> Result<(Self, BoostingTrace), ClassicalError> {
         settings.check_ranges()?;
         check_samples(columns, outcomes)?;
         let n = outcomes.n();
@@ -88,7 +103,7 @@ impl GradientBoostedCox {
             Some(stopping) => stages::held_out(outcomes, stopping, settings.seed)?,
             None => Vec::new(),
         };
-        Ok(Self::from_draws(columns, outcomes, settings, held_out, &mut stages::Seeded(settings)))
+        Self::from_draws(columns, outcomes, settings, held_out, &mut stages::Seeded(settings), stop)
     }
 
     fn from_draws(
@@ -97,8 +112,9 @@ impl GradientBoostedCox {
         settings: &BoostingSettings,
         held_out: Vec<u32>,
         draws: &mut impl stages::Draws,
-    ) -> (Self, BoostingTrace) {
-        let fitted = stages::fit(columns, outcomes, settings, held_out, draws);
+        stop: &Stop,
+    ) -> Result<(Self, BoostingTrace), ClassicalError> {
+        let fitted = stages::fit(columns, outcomes, settings, held_out, draws, stop)?;
         let model = Self {
             settings: settings.clone(),
             n_columns: columns.ncols(),
@@ -106,7 +122,7 @@ impl GradientBoostedCox {
             factors: fitted.factors,
             baseline: fitted.baseline,
         };
-        (model, fitted.trace)
+        Ok((model, fitted.trace))
     }
 
     /// The settings of the fit.

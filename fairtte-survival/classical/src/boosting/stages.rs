@@ -1,6 +1,7 @@
 //! Tree after tree, each fitted to the gradient of the loss at the sum of those before it.
 
 use fairtte_metrics::Outcomes;
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::seeds::stream;
 use ndarray::Array2;
 use rand::RngExt as _;
@@ -73,13 +74,17 @@ pub(super) struct Fitted {
 }
 
 /// Fits trees to the rows that are not held out. Samples and settings have been checked.
+///
+/// # Errors
+/// Once `stop` is set.
 pub(super) fn fit(
     columns: &Array2<f64>,
     outcomes: &Outcomes,
     settings: &BoostingSettings,
     held_out: Vec<u32>,
     draws: &mut impl Draws,
-) -> Fitted {
+    stop: &Stop,
+) -> Result<Fitted, ClassicalError> {
     let n = outcomes.n();
     let mut is_training = vec![true; n];
     for row in &held_out {
@@ -95,6 +100,7 @@ pub(super) fn fit(
     let (mut gradient, mut losses) = (vec![0.0; n], Vec::with_capacity(settings.trees + 1));
     let mut watched = Vec::new();
     for tree in 0..settings.trees {
+        stop.check()?;
         let dropped = if settings.dropout > 0.0 && tree > 0 { draws.dropped(tree) } else { Vec::new() };
         if !dropped.is_empty() {
             losses.push(likelihood.loss(&sum.f));
@@ -125,7 +131,8 @@ pub(super) fn fit(
     let baseline = likelihood.baseline(&sum.f);
     let rows = held_out.into_iter().map(|row| row as usize).collect();
     let held_out = settings.early_stopping.is_some().then_some(HeldOut { rows, losses: watched });
-    Fitted { trees: sum.trees, factors: sum.factors, baseline, trace: BoostingTrace { losses, held_out } }
+    let trace = BoostingTrace { losses, held_out };
+    Ok(Fitted { trees: sum.trees, factors: sum.factors, baseline, trace })
 }
 
 /// Whether the last loss is not below any of the losses before it that are remembered, as soon as there are as many as that.

@@ -165,7 +165,7 @@ fn trees_of_recorded_subsamples_are_those_of_scikit_survival() {
     let in_bag: Vec<Vec<u32>> = case.masks.iter().map(rows).collect();
     let settings = BoostingSettings { subsample: case.subsample, ..case.shape.settings() };
     let mut draws = Recorded { in_bag: in_bag.clone(), ..Recorded::default() };
-    let (model, _) = GradientBoostedCox::from_draws(&x, &outcomes, &settings, Vec::new(), &mut draws);
+    let (model, _) = GradientBoostedCox::from_draws(&x, &outcomes, &settings, Vec::new(), &mut draws, &NEVER).unwrap();
     close(&model.risk(&x).unwrap(), &case.risk);
     close(&model.risk(&new).unwrap(), &case.risk_new);
     let all: Vec<u32> = (0..120).collect();
@@ -180,7 +180,8 @@ fn trees_fitted_without_recorded_others_are_those_of_scikit_survival() {
     let case = &golden.dropout;
     let settings = BoostingSettings { dropout: case.dropout_rate, ..case.shape.settings() };
     let mut draws = Recorded { dropped: case.dropped.clone(), ..Recorded::default() };
-    let (model, trace) = GradientBoostedCox::from_draws(&x, &outcomes, &settings, Vec::new(), &mut draws);
+    let (model, trace) =
+        GradientBoostedCox::from_draws(&x, &outcomes, &settings, Vec::new(), &mut draws, &NEVER).unwrap();
     let scale: Vec<f64> = model.factors.iter().map(|factor| factor / settings.learning_rate).collect();
     close(&scale, &case.scale);
     close(&model.risk(&x).unwrap(), &case.risk);
@@ -201,7 +202,8 @@ fn a_fit_stops_at_the_tree_at_which_scikit_survival_stops() {
     let settings = BoostingSettings { early_stopping: Some(stopping.clone()), ..case.shape.settings() };
     let held_out = case.held_out.clone();
     let (model, trace) =
-        GradientBoostedCox::from_draws(&x, &outcomes, &settings, held_out.clone(), &mut Recorded::default());
+        GradientBoostedCox::from_draws(&x, &outcomes, &settings, held_out.clone(), &mut Recorded::default(), &NEVER)
+            .unwrap();
     assert_eq!(model.n_trees(), case.trees);
     close(&model.risk(&x).unwrap(), &case.risk);
     close(&model.risk(&new).unwrap(), &case.risk_new);

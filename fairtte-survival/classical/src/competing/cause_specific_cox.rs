@@ -1,12 +1,14 @@
 //! Cox models of all causes that predict the incidence of one: the estimator of run files.
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{MetricError, Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::cause_specific::CauseSpecific;
 use super::fine_gray::of_one_kind;
+use crate::estimator::NEVER;
 use crate::{ClassicalError, CoxModel, CoxSamples, CoxSettings, SurvivalEstimator, SurvivalModel};
 
 /// Settings of a Cox model per cause, the same for all: those of [`CoxSettings`].
@@ -43,6 +45,17 @@ impl CauseSpecificSettings {
         cause: u32,
         identities: Option<(&[String], &[SubjectId])>,
     ) -> Result<CauseSpecificCox, ClassicalError> {
+        self.fit_causes_until(covariates, outcomes, cause, identities, &NEVER)
+    }
+
+    fn fit_causes_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        cause: u32,
+        identities: Option<(&[String], &[SubjectId])>,
+        stop: &Stop,
+    ) -> Result<CauseSpecificCox, ClassicalError> {
         let mut causes: Vec<u32> = outcomes.cause().iter().copied().filter(|cause| *cause > 0).collect();
         causes.sort_unstable();
         causes.dedup();
@@ -56,7 +69,7 @@ impl CauseSpecificSettings {
         let numbers = outcomes.cause().iter().map(number).collect();
         let renumbered = CompetingOutcomes::new(outcomes.time().to_vec(), numbers)?;
         let fit = |number: u32, events: &Outcomes| {
-            let samples = CoxSamples::new(covariates, events);
+            let samples = CoxSamples::new(covariates, events).until(stop);
             let samples = match identities {
                 Some((names, subjects)) => samples.named(names).of_subjects(subjects),
                 None => samples,
@@ -97,8 +110,13 @@ impl SurvivalEstimator for CauseSpecificSettings {
         self.0.check()
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<CauseSpecificCox, ClassicalError> {
-        self.fit_causes(covariates, &of_one_kind(outcomes)?, 1, None)
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<CauseSpecificCox, ClassicalError> {
+        self.fit_causes_until(covariates, &of_one_kind(outcomes)?, 1, None, stop)
     }
 }
 

@@ -17,13 +17,14 @@
 //! ratio of subdistribution hazards, in whose risk set the dead remain.
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
 use fairtte_metrics::{Outcomes, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::subdistribution::Samples;
-use crate::estimator::{Column, check_covariates, check_samples};
+use crate::estimator::{Column, NEVER, check_covariates, check_samples};
 use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
 /// Newton's method ends with the step whose squared length in standard errors is below this.
@@ -143,8 +144,7 @@ impl FineGraySettings {
     /// [`ClassicalError::Constant`], [`ClassicalError::Collinear`] or [`ClassicalError::Separates`] for covariates without an
     /// estimate.
     pub fn fit(&self, covariates: &Array2<f64>, outcomes: &CompetingOutcomes) -> Result<FineGrayModel, ClassicalError> {
-        let names: Vec<String> = (0..covariates.ncols()).map(|place| place.to_string()).collect();
-        self.fit_columns(covariates, outcomes, &names)
+        self.fit_columns(covariates, outcomes, &numbers(covariates), &NEVER)
     }
 
     /// As [`fit`](Self::fit), of covariates with `names` `[p]`, which coefficients and errors use.
@@ -157,7 +157,7 @@ impl FineGraySettings {
         outcomes: &CompetingOutcomes,
         names: &[String],
     ) -> Result<FineGrayModel, ClassicalError> {
-        self.fit_columns(covariates, outcomes, names).map_err(|error| error.with_names(names))
+        self.fit_columns(covariates, outcomes, names, &NEVER).map_err(|error| error.with_names(names))
     }
 
     fn fit_columns(
@@ -165,6 +165,7 @@ impl FineGraySettings {
         covariates: &Array2<f64>,
         outcomes: &CompetingOutcomes,
         names: &[String],
+        stop: &Stop,
     ) -> Result<FineGrayModel, ClassicalError> {
         self.check()?;
         let of_cause = outcomes.of_cause(self.cause)?;
@@ -182,7 +183,7 @@ impl FineGraySettings {
             others: (0..place).map(Column::new).collect(),
         })?;
         let samples = Samples::new(outcomes, self.cause, &standardised);
-        let (found, log_likelihood_null) = self.maximum(&samples)?;
+        let (found, log_likelihood_null) = self.maximum(&samples, stop)?;
         let last = samples.likelihood(&found);
         let errors = sandwich(last.information, &samples.score_products(&found))?;
         let (times, cumulative_hazard) = samples.cumulative_hazard(&found);
@@ -207,12 +208,13 @@ impl FineGraySettings {
     }
 
     /// The coefficients with the largest likelihood, and the likelihood of coefficients 0.
-    fn maximum(&self, samples: &Samples) -> Result<(Array1<f64>, f64), ClassicalError> {
+    fn maximum(&self, samples: &Samples, stop: &Stop) -> Result<(Array1<f64>, f64), ClassicalError> {
         let separates = |place: usize| ClassicalError::Separates { columns: vec![Column::new(place)] };
         let mut coefficients = Array1::<f64>::zeros(samples.x.ncols());
         let mut here = samples.likelihood(&coefficients);
         let (null, at_zero) = (here.value, here.information.diag().to_owned());
         for _ in 0..self.most_steps {
+            stop.check()?;
             let is_flat = |place: &usize| here.information[[*place, *place]] < FLAT * at_zero[*place];
             if let Some(place) = (0..coefficients.len()).find(is_flat) {
                 return Err(separates(place));
@@ -241,6 +243,11 @@ impl FineGraySettings {
     }
 }
 
+/// The columns by their numbers.
+fn numbers(covariates: &Array2<f64>) -> Vec<String> {
+    (0..covariates.ncols()).map(|place| place.to_string()).collect()
+}
+
 /// With one kind of event, as the regression with one cause: Cox's with Breslow's ties.
 impl SurvivalEstimator for FineGraySettings {
     type Model = FineGrayModel;
@@ -249,9 +256,14 @@ impl SurvivalEstimator for FineGraySettings {
         Self::check(self)
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<FineGrayModel, ClassicalError> {
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<FineGrayModel, ClassicalError> {
         let one = Self { cause: first_cause(), ..self.clone() };
-        Self::fit(&one, covariates, &of_one_kind(outcomes)?)
+        one.fit_columns(covariates, &of_one_kind(outcomes)?, &numbers(covariates), stop)
     }
 }
 

@@ -6,6 +6,7 @@ use fairtte_metrics::competing::{
     AalenJohansen, CompetingOutcomes, IncidenceCurves, IncidenceVariance, cause_calibration_index,
     cause_calibration_slope,
 };
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{MetricError, Outcomes, Reading, SurvivalCurves};
 use ndarray::{Array2, array};
@@ -208,7 +209,7 @@ impl SurvivalEstimator for Exponential {
         Ok(())
     }
 
-    fn fit(&self, _: &Array2<f64>, outcomes: &Outcomes) -> Result<ExponentialModel, ClassicalError> {
+    fn fit_until(&self, _: &Array2<f64>, outcomes: &Outcomes, _: &Stop) -> Result<ExponentialModel, ClassicalError> {
         Ok(ExponentialModel(outcomes.n_events() as f64 / outcomes.time().iter().sum::<f64>()))
     }
 }

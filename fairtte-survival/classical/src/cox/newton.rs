@@ -1,5 +1,6 @@
 //! The maximum of a concave log likelihood with a ridge penalty, and what can go wrong with it.
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
 use ndarray::{Array1, Array2, s};
 
@@ -90,8 +91,8 @@ impl<L: Concave> Objective for Penalised<'_, L> {
 /// The coefficients with the largest log likelihood minus `ridge` / 2 times the sum of their squares.
 ///
 /// # Errors
-/// Without a penalty [`ClassicalError::NotAtRisk`], [`ClassicalError::Collinear`]; [`ClassicalError::Separates`].
-pub(super) fn maximum<L: Concave>(of: &L, p: usize, ridge: f64) -> Result<Maximum, ClassicalError> {
+/// Without a penalty [`ClassicalError::NotAtRisk`], [`ClassicalError::Collinear`]; [`ClassicalError::Separates`]; once `stop` is set.
+pub(super) fn maximum<L: Concave>(of: &L, p: usize, ridge: f64, stop: &Stop) -> Result<Maximum, ClassicalError> {
     let zero = Array1::zeros(p);
     let mut objective = Penalised { of, ridge, at_zero: Array1::zeros(p) };
     let start = objective.at(&zero);
@@ -102,7 +103,7 @@ pub(super) fn maximum<L: Concave>(of: &L, p: usize, ridge: f64) -> Result<Maximu
     let lower = cholesky(information.clone(), 0.0).map_err(|term| separates(&zero, term))?;
     let score_statistic = solve_lower(&lower, gradient).dot(gradient);
     objective.at_zero = information.diag().to_owned();
-    let (coefficients, last) = maximise(&objective, zero)?;
+    let (coefficients, last) = maximise(&objective, zero, stop)?;
     let covariance = inverse(last.penalised.information).map_err(|term| separates(&coefficients, term))?;
     Ok(Maximum {
         coefficients,

@@ -1,11 +1,12 @@
 //! Samples of a fit, and how they are prepared.
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, SubjectId};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::ordered::{CoxTies, Ordered, columns_of};
 use crate::ClassicalError;
-use crate::estimator::{Column, check_samples};
+use crate::estimator::{Column, NEVER, check_samples};
 
 /// Covariates and outcomes of n samples, where known with the names of the covariates and the subjects.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +15,13 @@ pub struct CoxSamples<'a> {
     pub(super) outcomes: &'a Outcomes,
     pub(super) names: Option<&'a [String]>,
     pub(super) subjects: Option<&'a [SubjectId]>,
+    pub(super) stop: &'a Stop,
 }
 
 impl<'a> CoxSamples<'a> {
     /// Covariates `[n, p]`, which errors and coefficients call by their number, with the outcomes of the same samples.
     pub fn new(covariates: &'a Array2<f64>, outcomes: &'a Outcomes) -> Self {
-        Self { covariates, outcomes, names: None, subjects: None }
+        Self { covariates, outcomes, names: None, subjects: None, stop: &NEVER }
     }
 
     /// The same with names `[p]`.
@@ -33,6 +35,12 @@ impl<'a> CoxSamples<'a> {
     #[must_use]
     pub fn of_subjects(self, subjects: &'a [SubjectId]) -> Self {
         Self { subjects: Some(subjects), ..self }
+    }
+
+    /// The same for a fit that ends soon after another thread sets `stop`.
+    #[must_use]
+    pub fn until(self, stop: &'a Stop) -> Self {
+        Self { stop, ..self }
     }
 
     /// # Errors

@@ -1,6 +1,7 @@
 //! Settings of a Cox regression, and its fit.
 
 use fairtte_metrics::Outcomes;
+use fairtte_metrics::evaluation::Stop;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
@@ -49,8 +50,13 @@ impl SurvivalEstimator for CoxSettings {
         check_ridge(self.ridge)
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<CoxModel, ClassicalError> {
-        self.fit_samples(&CoxSamples::new(covariates, outcomes))
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<CoxModel, ClassicalError> {
+        self.fit_samples(&CoxSamples::new(covariates, outcomes).until(stop))
     }
 }
 
@@ -93,7 +99,7 @@ impl CoxSettings {
         if self.ridge <= 0.0 && n_events < p.max(1) {
             return Err(ClassicalError::FewEvents { n_events, n_coefficients: p.max(1) });
         }
-        let found = maximum(&prepared.ordered, p, self.ridge)?;
+        let found = maximum(&prepared.ordered, p, self.ridge, samples.stop)?;
         let ordered = &prepared.ordered;
         let sweep = ordered.sweep(&ordered.x.dot(&found.coefficients), &ordered.all());
         let steps = ordered.steps(&sweep, &ordered.all());

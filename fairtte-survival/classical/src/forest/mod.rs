@@ -11,8 +11,9 @@ mod tree;
 
 use std::ops::Range;
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::seeds::stream;
-use fairtte_metrics::{Outcomes, SurvivalCurves};
+use fairtte_metrics::{MetricError, Outcomes, SurvivalCurves};
 use ndarray::{Array2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -23,14 +24,19 @@ pub use self::out_of_bag::{OutOfBag, OutOfBagCurves};
 pub use self::settings::{ConstantColumns, ForestSettings, NodeSizes, Preset, Sampling};
 use self::training::Training;
 use self::tree::{Grower, Leaf, Tree};
-use crate::estimator::check_covariates;
+use crate::estimator::{NEVER, check_covariates};
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 impl SurvivalEstimator for ForestSettings {
     type Model = RandomSurvivalForest;
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<RandomSurvivalForest, ClassicalError> {
-        RandomSurvivalForest::grow(covariates, outcomes, self)
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<RandomSurvivalForest, ClassicalError> {
+        RandomSurvivalForest::grow(covariates, outcomes, self, stop)
     }
 
     fn check(&self) -> Result<(), ClassicalError> {
@@ -68,22 +74,28 @@ impl RandomSurvivalForest {
         outcomes: &Outcomes,
         settings: &ForestSettings,
     ) -> Result<(Self, OutOfBag), ClassicalError> {
-        let forest = Self::grow(columns, outcomes, settings)?;
+        let forest = Self::grow(columns, outcomes, settings, &NEVER)?;
         let out_of_bag = forest.out_of_bag(columns)?;
         Ok((forest, out_of_bag))
     }
 
-    fn grow(columns: &Array2<f64>, outcomes: &Outcomes, settings: &ForestSettings) -> Result<Self, ClassicalError> {
+    fn grow(
+        columns: &Array2<f64>,
+        outcomes: &Outcomes,
+        settings: &ForestSettings,
+        stop: &Stop,
+    ) -> Result<Self, ClassicalError> {
         settings.check_ranges()?;
         let training = Training::new(columns, outcomes)?;
         let n_later = training.event_times_from();
         let grown = |(grower, drawn): &mut (Grower<'_>, Vec<u32>), tree: usize| {
+            stop.check()?;
             let mut rng = tree_stream(settings.seed, tree);
             draw(training.n(), settings.sampling, drawn, &mut rng);
-            grower.grow(drawn, &mut rng)
+            Ok(grower.grow(drawn, &mut rng))
         };
         let room = || (Grower::new(&training, &n_later, settings), Vec::new());
-        let trees = (0..settings.trees).into_par_iter().map_init(room, grown).collect();
+        let trees = (0..settings.trees).into_par_iter().map_init(room, grown).collect::<Result<_, MetricError>>()?;
         let (n_samples, n_columns) = (training.n(), training.n_columns());
         Ok(Self { settings: settings.clone(), times: training.times, n_samples, n_columns, trees })
     }

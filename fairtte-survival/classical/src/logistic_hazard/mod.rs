@@ -9,13 +9,14 @@ mod cut_points;
 mod likelihood;
 mod person_periods;
 
+use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 pub use self::cut_points::{CutPointRule, CutPoints};
 use self::person_periods::PersonPeriods;
-use crate::estimator::{check_covariates, check_samples, linear_predictor};
+use crate::estimator::{NEVER, check_covariates, check_samples, linear_predictor};
 use crate::newton::maximise;
 use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
@@ -142,8 +143,13 @@ impl SurvivalEstimator for LogisticHazardSettings {
         }
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<LogisticHazard, ClassicalError> {
-        LogisticHazard::fit(covariates, outcomes, self)
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<LogisticHazard, ClassicalError> {
+        LogisticHazard::fit_until(covariates, outcomes, self, stop)
     }
 }
 
@@ -220,11 +226,20 @@ impl LogisticHazard {
         outcomes: &Outcomes,
         settings: &LogisticHazardSettings,
     ) -> Result<Self, ClassicalError> {
+        Self::fit_until(covariates, outcomes, settings, &NEVER)
+    }
+
+    fn fit_until(
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        settings: &LogisticHazardSettings,
+        stop: &Stop,
+    ) -> Result<Self, ClassicalError> {
         settings.check()?;
         check_samples(covariates, outcomes)?;
         let cut_points = settings.cut_points.cut_points(outcomes)?;
         let periods = PersonPeriods::new(covariates, outcomes, &cut_points, settings)?;
-        let (parameters, last) = maximise(&periods.likelihood, periods.start())?;
+        let (parameters, last) = maximise(&periods.likelihood, periods.start(), stop)?;
         let (coefficients, time_coefficients, intervals) = periods.estimates(&parameters, &last);
         Ok(Self {
             settings: settings.clone(),

@@ -1,4 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+use fairtte_metrics::MetricError;
+
 use super::*;
 
 /// A column per level and the intercept say the same, which a penalty alone settles; the catalogue and the fit agree on it.
@@ -35,6 +37,28 @@ fn a_penalty_takes_a_column_per_level_and_without_one_a_level_is_left_out() {
             let sum: f64 = (0..3).map(|k| model.coefficients[k].value * scale(k).powi(2)).sum();
             assert!(sum.abs() < 1e-8, "{sum}");
         }
+    }
+}
+
+#[test]
+fn a_flag_that_is_set_ends_every_fit() {
+    let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
+    let time = (0..60).map(|row| 1.0 + ((row * 37) % 59) as f64).collect();
+    let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
+    let stop = Stop::default();
+    stop.set();
+    let names = ["a", "b"].map(str::to_owned);
+    let subjects: Vec<SubjectId> = (0..60).map(|row| SubjectId::new(row.to_string())).collect();
+    for (name, _) in Estimator::CATALOGUE {
+        let estimator = Estimator::by_name(name).unwrap();
+        let is_stopped = |found: Result<FittedEstimator, ClassicalError>| match found {
+            Err(ClassicalError::OfCause { source, .. }) => {
+                matches!(*source, ClassicalError::Metric(MetricError::Stopped))
+            }
+            found => matches!(found, Err(ClassicalError::Metric(MetricError::Stopped))),
+        };
+        assert!(is_stopped(estimator.fit_until(&covariates, &outcomes, &stop)), "{name}");
+        assert!(is_stopped(estimator.fit_named(&covariates, &outcomes, &names, &subjects, &stop)), "{name}");
     }
 }
 

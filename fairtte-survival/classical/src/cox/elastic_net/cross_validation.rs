@@ -64,7 +64,7 @@ pub(super) fn cross_validate(
         }
         let mut part = ordered_by(samples, &kept, settings);
         let deviation = standardise(&mut part);
-        let fitted = path(&part, Penalty { lambdas, l1_ratio: settings.l1_ratio })?;
+        let fitted = path(&part, Penalty { lambdas, l1_ratio: settings.l1_ratio }, samples.stop)?;
         let n_events = (outcomes.n_events() - n_kept) as f64;
         let own_units: Vec<Array1<f64>> = fitted.iter().map(|b| b / &deviation).collect();
         let deviance = |(of_all, of_part): (f64, f64)| {

@@ -16,6 +16,7 @@ mod model;
 mod path;
 
 use fairtte_metrics::Outcomes;
+use fairtte_metrics::evaluation::Stop;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
@@ -105,8 +106,13 @@ impl SurvivalEstimator for CoxElasticNetSettings {
         }
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<CoxElasticNetModel, ClassicalError> {
-        self.fit_samples(&CoxSamples::new(covariates, outcomes))
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<CoxElasticNetModel, ClassicalError> {
+        self.fit_samples(&CoxSamples::new(covariates, outcomes).until(stop))
     }
 }
 
@@ -125,7 +131,8 @@ impl CoxElasticNetSettings {
         let prepared = Prepared::new(samples.covariates, samples.outcomes, &layout, self.ties)
             .map_err(|error| samples.names.map_or_else(|| error.clone(), |names| error.clone().with_names(names)))?;
         let lambdas = self.lambda_path(&prepared);
-        let standardised = path(&prepared.ordered, Penalty { lambdas: &lambdas, l1_ratio: self.l1_ratio })?;
+        let standardised =
+            path(&prepared.ordered, Penalty { lambdas: &lambdas, l1_ratio: self.l1_ratio }, samples.stop)?;
         let (validation, chosen) = match self.choice {
             LambdaChoice::Fixed(_) => (None, lambdas.len() - 1),
             choice => {

@@ -5,6 +5,7 @@
 //! steps end at the same conditions of the optimum whatever the curvature is; where they do not get shorter, quadratic
 //! approximations with a check of the criterion take over.
 
+use fairtte_metrics::evaluation::Stop;
 use ndarray::{Array1, Array2};
 
 use super::criterion::{Criterion, SLACK};
@@ -51,10 +52,11 @@ pub(super) fn largest_lambda(ordered: &Ordered, l1_ratio: f64) -> f64 {
 /// The coefficients of standardised covariates at every lambda, each started from those before.
 ///
 /// # Errors
-/// [`ClassicalError::NotConverged`].
-pub(super) fn path(ordered: &Ordered, penalty: Penalty<'_>) -> Result<Vec<Array1<f64>>, ClassicalError> {
+/// [`ClassicalError::NotConverged`]; once `stop` is set.
+pub(super) fn path(ordered: &Ordered, penalty: Penalty<'_>, stop: &Stop) -> Result<Vec<Array1<f64>>, ClassicalError> {
     let mut search = Search::new(ordered);
     let mut of_lambda = |lambda: &f64| {
+        stop.check()?;
         search.advance(&Criterion { lambda: *lambda, l1_ratio: penalty.l1_ratio })?;
         Ok(search.coefficients.clone())
     };

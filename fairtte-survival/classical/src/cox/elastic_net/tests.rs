@@ -8,6 +8,7 @@ use super::*;
 use crate::cox::newton::Concave as _;
 use crate::cox::ordered::Ordered;
 use crate::cox::tests::{assert_close, golden, matrix, numbers};
+use crate::estimator::NEVER;
 use crate::{CoxSettings, SurvivalModel as _};
 
 /// scikit-survival has Breslow's ties; with distinct times Efron's are the same.
@@ -224,7 +225,7 @@ fn the_search_ends_at_the_optimum_with_many_correlated_columns_and_with_outliers
         let ordered = Prepared::new(&x, &outcomes, &layout, CoxTies::Efron).unwrap().ordered;
         let largest = largest_lambda(&ordered, l1_ratio);
         let lambdas: Vec<f64> = (0..25).map(|k| largest * 0.85_f64.powi(k)).collect();
-        let found = path(&ordered, Penalty { lambdas: &lambdas, l1_ratio }).unwrap();
+        let found = path(&ordered, Penalty { lambdas: &lambdas, l1_ratio }, &NEVER).unwrap();
         let mut n_selected = 0;
         for (lambda, b) in lambdas.iter().zip(&found) {
             let slope = ordered.derivatives(b).gradient / n as f64 - &(b * (lambda * (1.0 - l1_ratio)));

@@ -9,6 +9,7 @@ mod likelihood;
 mod model;
 
 use fairtte_metrics::Outcomes;
+use fairtte_metrics::evaluation::Stop;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
@@ -91,8 +92,13 @@ impl SurvivalEstimator for CoxTimeVaryingSettings {
         check_ridge(self.ridge)
     }
 
-    fn fit(&self, covariates: &Array2<f64>, outcomes: &Outcomes) -> Result<CoxTimeVaryingModel, ClassicalError> {
-        self.fit_samples(&CoxSamples::new(covariates, outcomes))
+    fn fit_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        stop: &Stop,
+    ) -> Result<CoxTimeVaryingModel, ClassicalError> {
+        self.fit_samples(&CoxSamples::new(covariates, outcomes).until(stop))
     }
 }
 
@@ -134,7 +140,7 @@ impl CoxTimeVaryingSettings {
         let likelihood = VaryingLikelihood::new(&prepared.ordered, &self.function, &scale, &terms);
         let of_term: Vec<usize> = terms.iter().map(|term| term.covariate).collect();
         let by_term = |error: ClassicalError| error.with_names(&term_names).with_places(&of_term);
-        let found = maximum(&likelihood, terms.len(), self.ridge).map_err(by_term)?;
+        let found = maximum(&likelihood, terms.len(), self.ridge, samples.stop).map_err(by_term)?;
         let (times, steps) = likelihood.baseline(&found.coefficients);
         let unit = |term: &Term| prepared.deviation[term.covariate] * term.function.map_or(1.0, |k| scale[k]);
         let units: Array1<f64> = terms.iter().map(unit).collect();
