@@ -19,7 +19,7 @@ pub(super) const OVERLAID: f64 = 520.0;
 
 /// One figure for the whole sample, then one per attribute; none without a horizon.
 pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<GroupFigure>, ReportError> {
-    let words = if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON };
+    let words = Words::of(report);
     by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration), words })
 }
 
@@ -29,6 +29,12 @@ struct Words {
     predicted: &'static str,
     observed: &'static str,
     event: &'static str,
+}
+
+impl Words {
+    fn of(report: &EvaluationReport) -> &'static Self {
+        if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON }
+    }
 }
 
 const AT_HORIZON: Words = Words {
@@ -52,7 +58,7 @@ pub(crate) fn calibration_of_cohorts(
 ) -> Result<[Vec<GroupFigure>; 2], ReportError> {
     let end = end_of_risks(&internal.calibration).max(end_of_risks(&external.calibration));
     let figures = |name: &str, report: &EvaluationReport| {
-        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end, words: &AT_HORIZON })
+        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end, words: Words::of(report) })
     };
     Ok([figures("internal", internal)?, figures("external", external)?])
 }
