@@ -7,7 +7,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `network NAME CHANNELS` | number of parameters of the network that `step` trains from now on |
+//! | `network NAME CHANNELS` | number of parameters of the network that `step` trains from now on; `unet` is that of masks, with three classes |
 //! | `step BATCH CHANNELS SIZE..` | seconds of forward pass, backward pass and `AdamW` update |
 //! | `infer BATCH CHANNELS SIZE..` | seconds of a forward pass of the copy for inference, which the first request after a step makes |
 //! | `conv BATCH CHANNELS SIZE.. / OUT / KERNEL.. / STRIDE.. / PADDING.. / GROUPS` | seconds of forward and backward pass |
@@ -38,6 +38,9 @@ use fairtte_models::kernels::InstructionSet;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
+
+/// Classes of pixels of the U-Net.
+const N_CLASSES: usize = 3;
 
 type Problem = Box<dyn Error + Send + Sync>;
 type Answer = Result<Vec<f64>, Problem>;
@@ -89,10 +92,14 @@ impl Worker {
 
     fn network(&mut self, rest: &str) -> Answer {
         let (name, channels) = rest.split_once(' ').ok_or("network: expected a name and a number of channels")?;
-        let kind = BackboneKind::ALL.into_iter().find(|kind| kind.name() == name);
-        let kind = kind.ok_or_else(|| format!("{name:?} is not a backbone"))?;
-        let network = self.network.insert(Timed::new(kind, channels.parse()?, &self.plain));
-        Ok(vec![network.parameters() as f64])
+        let channels = channels.parse()?;
+        let timed = if name == "unet" {
+            Timed::unet(channels, N_CLASSES, &self.plain)
+        } else {
+            let kind = BackboneKind::ALL.into_iter().find(|kind| kind.name() == name);
+            Timed::new(kind.ok_or_else(|| format!("{name:?} is not a backbone"))?, channels, &self.plain)
+        };
+        Ok(vec![self.network.insert(timed).parameters() as f64])
     }
 
     fn step(&mut self, shape: &[usize]) -> Answer {

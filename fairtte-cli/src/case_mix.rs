@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use fairtte_data::Cohort;
+use fairtte_metrics::classification::ClassPredictions;
 use fairtte_metrics::evaluation::{CohortReports, GroupSummary};
 use fairtte_metrics::statistics::{
     standardised_difference_of_levels, standardised_difference_of_means, standardised_difference_of_shares,
 };
-use fairtte_metrics::{EvaluationReport, Groups, MetricError};
+use fairtte_metrics::{EvaluationReport, Groups, MetricError, SubjectId};
 use serde::Serialize;
 
 use crate::CliError;
@@ -86,16 +88,80 @@ impl CaseMix {
     pub(crate) fn of(internal: &Scored, external: &Scored, reports: &CohortReports) -> Result<Self, CliError> {
         let both = [(internal, &reports.internal), (external, &reports.external)];
         let mut lines = of_all(both)?;
-        for own in &internal.groups {
-            let other = external.groups.iter().find(|other| other.attribute() == own.attribute());
-            let is_single = internal.cohort.attributes.iter().any(|column| column.name == own.attribute());
-            if let Some(other) = other.filter(|_| is_single) {
-                lines.extend(of_number(own.attribute(), internal, external));
-                lines.extend(of_levels(own, other));
-            }
-        }
+        let samples = [internal, external].map(|scored| Samples { cohort: &scored.cohort, rows: &scored.rows });
+        lines.extend(of_attributes(samples, [&internal.groups, &external.groups]));
         Ok(Self { lines })
     }
+
+    /// That of the samples with a class.
+    pub(crate) fn of_classes(internal: &WithClass<'_>, external: &WithClass<'_>) -> Self {
+        let both = [internal, external];
+        let count = |name: &str, of: &dyn Fn(&WithClass<'_>) -> usize| {
+            let cells = both.map(|side| CaseMixCell { n: Some(of(side)), ..CaseMixCell::default() });
+            line(CaseMixKind::Count, name, cells, None)
+        };
+        let share = |name: &str, of: &dyn Fn(&WithClass<'_>) -> (usize, usize)| {
+            let shares = both.map(|side| of(side)).map(|(n, of)| (of > 0).then(|| n as f64 / of as f64));
+            let smd = shares[0].zip(shares[1]).map(|(own, other)| standardised_difference_of_shares(other, own));
+            line(CaseMixKind::Share, name, shares.map(|share| CaseMixCell { share, ..CaseMixCell::default() }), smd)
+        };
+        let n_positive = |side: &WithClass<'_>| side.predictions.n_positive();
+        let mut lines = vec![
+            count("samples", &|side| side.rows.len()),
+            count("subjects", &|side| side.subjects().len()),
+            count("positive samples", &n_positive),
+            share("positive samples, share", &|side| (n_positive(side), side.rows.len())),
+            numbers("predicted probability", both.map(|side| side.predictions.probability())),
+        ];
+        if both.iter().any(|side| side.n_left_out() > 0) {
+            lines.push(share("censored by the horizon, without a class", &|side| (side.n_left_out(), side.cohort.n())));
+        }
+        let samples = both.map(|side| Samples { cohort: side.cohort, rows: side.rows });
+        lines.extend(of_attributes(samples, both.map(|side| side.groups)));
+        Self { lines }
+    }
+}
+
+/// The samples of a cohort that have a class.
+#[derive(Clone, Copy)]
+pub(crate) struct WithClass<'a> {
+    /// All samples.
+    pub(crate) cohort: &'a Cohort,
+    /// Those with a class; row `i` of what follows is `rows[i]` of the cohort.
+    pub(crate) rows: &'a [usize],
+    pub(crate) predictions: &'a ClassPredictions,
+    pub(crate) groups: &'a [Groups],
+}
+
+impl WithClass<'_> {
+    fn subjects(&self) -> BTreeSet<&SubjectId> {
+        self.rows.iter().map(|row| &self.cohort.samples[*row].subject_id).collect()
+    }
+
+    fn n_left_out(&self) -> usize {
+        self.cohort.n() - self.rows.len()
+    }
+}
+
+/// Some samples of a cohort.
+#[derive(Clone, Copy)]
+struct Samples<'a> {
+    cohort: &'a Cohort,
+    rows: &'a [usize],
+}
+
+/// The attributes of both cohorts, without intersections.
+fn of_attributes(samples: [Samples<'_>; 2], groups: [&[Groups]; 2]) -> Vec<CaseMixLine> {
+    let mut lines = Vec::new();
+    for own in groups[0] {
+        let other = groups[1].iter().find(|other| other.attribute() == own.attribute());
+        let is_single = samples[0].cohort.attributes.iter().any(|column| column.name == own.attribute());
+        if let Some(other) = other.filter(|_| is_single) {
+            lines.extend(of_number(own.attribute(), samples));
+            lines.extend(of_levels(own, other));
+        }
+    }
+    lines
 }
 
 fn of_all(both: [(&Scored, &EvaluationReport); 2]) -> Result<Vec<CaseMixLine>, CliError> {
@@ -156,10 +222,10 @@ fn numbers(name: &str, both: [&[f64]; 2]) -> CaseMixLine {
 }
 
 /// The raw values of an attribute that is a number cut into groups.
-fn of_number(attribute: &str, internal: &Scored, external: &Scored) -> Option<CaseMixLine> {
-    let values = |scored: &Scored| -> Option<Vec<f64>> {
-        let column = scored.cohort.attributes.iter().find(|column| column.name == attribute)?;
-        let known = scored.rows.iter().filter_map(|row| column.values[*row].as_deref());
+fn of_number(attribute: &str, [internal, external]: [Samples<'_>; 2]) -> Option<CaseMixLine> {
+    let values = |samples: Samples<'_>| -> Option<Vec<f64>> {
+        let column = samples.cohort.attributes.iter().find(|column| column.name == attribute)?;
+        let known = samples.rows.iter().filter_map(|row| column.values[*row].as_deref());
         known.map(|text| text.parse::<f64>().ok().filter(|value| value.is_finite())).collect()
     };
     let (own, other) = (values(internal)?, values(external)?);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::CliError;
 use crate::baseline::{self, CovariateColumn};
 use crate::commands::warnings_of_class;
-use crate::report::{ClassPage, Page, render_class_page, render_page, threshold_sentence};
+use crate::report::{ClassNumbers, ClassPage, Page, render_class_page, render_page, threshold_sentence};
 use crate::scored::Scored;
 
 /// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
@@ -132,11 +132,13 @@ pub fn class_page(
         title: &about.title,
         subtitle: "",
         facts: &facts,
-        report,
-        evaluation: &EvaluationReport::of_class(report, groups),
-        groups,
-        horizon,
-        time_unit: &about.time_unit,
+        numbers: ClassNumbers {
+            report,
+            evaluation: &EvaluationReport::of_class(report, groups),
+            groups,
+            horizon,
+            time_unit: &about.time_unit,
+        },
         censoring: &about.censoring,
         threshold: &threshold,
         warnings: &warnings_of_class(report, groups, 0),

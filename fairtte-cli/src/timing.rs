@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use burn::module::Module as _;
+use burn::module::Module;
 use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, Precision, adamw, initialise};
+use fairtte_models::{Backbone, BackboneKind, ModelError, Noise, Pixels, Precision, UnetDecoder, adamw, initialise};
 
 use crate::CliError;
 
@@ -28,12 +28,28 @@ impl StepSeconds {
     }
 }
 
-/// A backbone with random weights, trained and applied step by step; the loss is the mean square of its features.
+/// A backbone, or a U-Net on it.
+#[derive(Module, Debug)]
+struct Network {
+    backbone: Backbone,
+    decoder: Option<UnetDecoder>,
+}
+
+impl Network {
+    /// Features of every sample, or the logits of its pixels.
+    fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
+        let Some(decoder) = &self.decoder else { return self.backbone.forward(pixels, noise) };
+        let (_, maps) = self.backbone.with_maps(pixels)?;
+        Ok(decoder.forward(maps).flatten(1, 3))
+    }
+}
+
+/// A network with random weights, trained and applied step by step; the loss is the mean square of what it computes.
 pub struct Timed {
     plain: Device,
     /// `None` while a step computes.
-    trained: Option<(Backbone, ModuleOptimizer)>,
-    inference: Option<Backbone>,
+    trained: Option<(Network, ModuleOptimizer)>,
+    inference: Option<Network>,
     parameters: usize,
     precision: Precision,
 }
@@ -41,7 +57,19 @@ pub struct Timed {
 impl Timed {
     /// A network of `kind` that reads `channels` channels, or columns, on `plain`, a device without gradients.
     pub fn new(kind: BackboneKind, channels: usize, plain: &Device) -> Self {
-        let net = initialise(kind.build(channels, &plain.clone().autodiff()), stream(1, "weights", &[]));
+        let backbone = kind.build(channels, &plain.clone().autodiff());
+        Self::of_network(Network { backbone, decoder: None }, plain)
+    }
+
+    /// The U-Net on `resnet18`, for pictures with `channels` channels and pixels of `n_classes` classes.
+    pub fn unet(channels: usize, n_classes: usize, plain: &Device) -> Self {
+        let device = plain.clone().autodiff();
+        let backbone = BackboneKind::ResNet18.build(channels, &device);
+        Self::of_network(Network { backbone, decoder: Some(UnetDecoder::new(n_classes, &device)) }, plain)
+    }
+
+    fn of_network(net: Network, plain: &Device) -> Self {
+        let net = initialise(net, stream(1, "weights", &[]));
         let parameters = net.num_params();
         let trained = Some((net, adamw(1e-8, 1e-4)));
         Self { plain: plain.clone(), trained, inference: None, parameters, precision: Precision::F32 }

@@ -5,7 +5,7 @@
                         [--columns channels-last compile memory-kept] [--summary-only] [--without-kernels] [--patience S]
                         [--lock FILE]
 
-Needs torch, torchvision and timm; `--device tch` an example built with `--features tch`; torch.compile a C++ compiler (a
+Needs torch, torchvision and timm, for `unet` segmentation_models_pytorch and safetensors; `--device tch` an example built with `--features tch`; torch.compile a C++ compiler (a
 column that fails says so, and the reason stands below the table). All sides run as processes with the same number of threads
 and answer one request at a time; a request goes to one after the other, so that all meet the same weather, and a first round
 that is not counted warms up (and compiles). Medians of the rounds are printed, with the ratio to PyTorch eager and to the best of
@@ -51,6 +51,8 @@ CASES = {
     "resnet18 16 x 3 x 224 x 224": ("resnet18", [16, 3, 224, 224]),
     "resnet18-3d 2 x 1 x 48 x 64 x 64": ("resnet18-3d", [2, 1, 48, 64, 64]),
     "vit-base/16 8 x 3 x 224 x 224": ("vit-base/16", [8, 3, 224, 224]),
+    "unet 16 x 3 x 32 x 32": ("unet", [16, 3, 32, 32]),  # that of configs/discs.toml
+    "unet 4 x 3 x 224 x 224": ("unet", [4, 3, 224, 224]),
 }
 # At most this many times the best of PyTorch eager and BEST.
 TARGETS = {"train": 0.6, "inference": 0.8, "memory beyond the start": 0.6}
@@ -69,7 +71,12 @@ def network(name, channels):
     from torchvision.models.video import r3d_18
 
     torch.manual_seed(1)
-    if name == "efficientnet-b0":
+    if name == "unet":
+        from references import Unet
+
+        net = Unet(miniature=False)
+        net.encoder.fc = torch.nn.Identity()
+    elif name == "efficientnet-b0":
         net = efficientnet_b0()
         net.classifier = torch.nn.Identity()
     elif name == "resnet18":

@@ -28,7 +28,7 @@ pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::outside::{fact_of_cause, note_on_causes};
 pub(super) use self::predicted::PredictionRecord;
 use self::publish::{About, Target, publish};
-pub(super) use self::published::Published;
+pub(super) use self::published::{Published, PublishedThreshold};
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart, Scores};

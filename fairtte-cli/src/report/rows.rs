@@ -171,7 +171,12 @@ pub(super) fn caption(metric: &MetricReport) -> String {
 
 /// The time of the risks with its unit, where there is one.
 pub(super) fn horizon(report: &EvaluationReport, time_unit: &str) -> Option<String> {
-    report.horizon.map(|time| format!("{} {time_unit}", short(time)).trim_end().to_owned())
+    report.horizon.map(|time| with_unit(time, time_unit))
+}
+
+/// A time with its unit, which may be empty.
+pub(super) fn with_unit(time: f64, unit: &str) -> String {
+    format!("{} {unit}", short(time)).trim_end().to_owned()
 }
 
 /// What the best value is, in words.
@@ -207,6 +212,11 @@ pub(super) fn events_column(report: &EvaluationReport) -> &'static str {
 /// Whether the metric is about the probability of a class.
 pub(super) fn is_of_class(metric: &MetricReport) -> bool {
     metric.horizon.is_none() && CLASS_METRICS.iter().any(|of| of.name == metric.name)
+}
+
+/// What a group needs to be compared, in words.
+pub(super) fn enough(metric: &MetricReport) -> &'static str {
+    if is_of_class(metric) { "enough samples of both classes" } else { "enough events" }
 }
 
 /// Whether the metric is about masks.

@@ -107,12 +107,7 @@ fn of_class(report: &EvaluationReport) -> String {
             ),
         });
     }
-    if n_positive.min(n_negative) < ENOUGH_EVENTS {
-        sentences.push(format!(
-            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} samples of each class to judge a model \
-             [5], so every number here is provisional."
-        ));
-    }
+    sentences.extend(small_sample_of_class(report, "[5]"));
     sentences.join(" ")
 }
 
@@ -132,6 +127,16 @@ pub(super) fn small_sample(report: &EvaluationReport, source: &str) -> Option<St
         format!(
             "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} events to judge a \
              survival model {source}, so every number here is provisional."
+        )
+    })
+}
+
+/// The same of a class.
+pub(super) fn small_sample_of_class(report: &EvaluationReport, source: &str) -> Option<String> {
+    (report.n_events.min(report.n - report.n_events) < ENOUGH_EVENTS).then(|| {
+        format!(
+            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} samples of each class to judge a model \
+             {source}, so every number here is provisional."
         )
     })
 }

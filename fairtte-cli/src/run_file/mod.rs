@@ -18,7 +18,7 @@ use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, Sp
 use fairtte_metrics::EvaluationSettings;
 use serde::{Deserialize, Serialize};
 
-pub use self::task::{SegmentationTask, TaskConfig};
+pub use self::task::{SegmentationTask, TaskConfig, TaskKind};
 use self::training::{
     EncoderConfig, HeadConfig, OptimiserConfig, PretrainedConfig, StrategyConfig, TimeConfig, TrainingConfig,
     path_of_weights, reads_groups,

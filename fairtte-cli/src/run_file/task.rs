@@ -113,6 +113,17 @@ pub enum TaskKind {
     Segmentation,
 }
 
+impl TaskKind {
+    /// As a run file names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::TimeToEvent => "time-to-event",
+            Self::Binary => "binary",
+            Self::Segmentation => "segmentation",
+        }
+    }
+}
+
 impl TaskConfig {
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
@@ -185,10 +196,11 @@ impl RunFile {
 
     /// The error of `what`, which works with `predictions` and not with those of this run.
     fn unfit_task(&self, what: &str, predictions: &str) -> CliError {
-        let (kind, known) = match self.task.kind {
-            TaskKind::TimeToEvent => ("time-to-event", "curves"),
-            TaskKind::Binary => ("binary", "classes"),
-            TaskKind::Segmentation => ("segmentation", "masks"),
+        let kind = self.task.kind.name();
+        let known = match self.task.kind {
+            TaskKind::TimeToEvent => "curves",
+            TaskKind::Binary => "classes",
+            TaskKind::Segmentation => "masks",
         };
         let message = format!(
             "\"{}\" predicts {} ([task] kind = \"{kind}\"), {what} works with {predictions} only so far",

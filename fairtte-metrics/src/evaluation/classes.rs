@@ -136,7 +136,7 @@ pub fn evaluate_classes(
     Ok(report(&input, &evaluated, predictions, class))
 }
 
-fn report(
+pub(super) fn report(
     input: &Input<'_>,
     evaluated: &Evaluated<'_>,
     predictions: &ClassPredictions,
@@ -257,7 +257,7 @@ fn evaluated(
 }
 
 /// Positive samples as events, all at one time.
-fn outcomes(predictions: &ClassPredictions) -> Result<Outcomes, MetricError> {
+pub(super) fn outcomes(predictions: &ClassPredictions) -> Result<Outcomes, MetricError> {
     Outcomes::new(vec![1.0; predictions.n()], predictions.positive().to_vec())
 }
 

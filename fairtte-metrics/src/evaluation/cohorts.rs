@@ -14,13 +14,15 @@
 //! p values are adjusted by Holm's method within a metric: those over all samples, in every group and of the gaps are one
 //! family, the differences of changes another.
 
+mod classes;
 mod differences;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::classes::{ClassCohort, ClassCohorts, evaluate_class_cohorts};
 use self::differences::compare;
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
-use crate::evaluation::evaluated::{Input, Predictions, Sampled};
+use crate::evaluation::evaluated::{Counted, Evaluated, Input, Predictions, Sampled};
 use crate::evaluation::report::{Difference, Estimate, EvaluationReport, GroupDifference, MetricReport};
 use crate::evaluation::simultaneous::gap_interval;
 use crate::evaluation::summary::Summary;
@@ -146,11 +148,14 @@ pub fn evaluate_cohorts(
         choose_times(cohort.outcomes, cohort.censoring, covered, &settings)
     });
     let chosen = common_times(internal, &own_times, &settings);
-    let shared = shared_attributes(cohorts, settings.min_events);
+    let of_cohorts = cohorts.map(|cohort| (cohort.outcomes, cohort.groups));
+    let shared = shared_attributes(of_cohorts, Counted::Events, settings.min_events);
     let side = |place: usize| -> Result<(Vec<Side>, EvaluationReport), MetricError> {
         let (cohort, input) = (cohorts[place], &inputs[place]);
         let predictions = [Predictions { curves: cohort.curves, censoring: cohort.censoring, times: chosen.times() }];
-        let of_metric = |metric: &Requested<'_>| Side::of(metric, input, &shared, place);
+        let of_metric = |metric: &Requested<'_>| {
+            Side::of(metric.report(input, 0), (&metric.evaluated[0], metric.place), input, &shared, place)
+        };
         let sides = each_metric(input, &predictions, &chosen.horizon, false, of_metric)?;
         let report = chosen.report(input, &predictions[0], sides.iter().map(|side| side.report.clone()).collect())?;
         Ok((sides, report))
@@ -181,6 +186,8 @@ struct Shared {
     /// Its place among the groups of each cohort.
     places: [usize; 2],
     levels: Vec<SharedLevel>,
+    /// What the events of its levels are.
+    counted: Counted,
 }
 
 /// A level of either cohort.
@@ -188,33 +195,36 @@ struct SharedLevel {
     level: String,
     /// Its place among the levels of each cohort.
     places: [Option<usize>; 2],
-    /// Its events in the cohort that has fewer.
+    /// Its events, or what is counted in their place, in the cohort that has fewer.
     n_events: usize,
     /// Whether gaps compare it.
     is_compared: bool,
 }
 
-fn shared_attributes(cohorts: [&ScoredCohort<'_>; 2], min_events: usize) -> Vec<Shared> {
+/// The attributes of both cohorts; a level is compared with `min_events` of what is `counted` in each.
+fn shared_attributes(cohorts: [(&Outcomes, &[Groups]); 2], counted: Counted, min_events: usize) -> Vec<Shared> {
     let of_attribute = |(place, own): (usize, &Groups)| {
-        let other_place = cohorts[1].groups.iter().position(|other| other.attribute() == own.attribute())?;
-        let both = [own, &cohorts[1].groups[other_place]];
+        let other_place = cohorts[1].1.iter().position(|other| other.attribute() == own.attribute())?;
+        let both = [own, &cohorts[1].1[other_place]];
         let more = both[1].levels().iter().filter(|level| !own.levels().contains(level));
         let level = |level: &String| {
             let places = both.map(|groups| groups.levels().iter().position(|other| other == level));
-            let events = |k: usize| places[k].map_or(0, |place| n_events(cohorts[k].outcomes, both[k], place));
+            let events = |k: usize| places[k].map_or(0, |place| n_counted(cohorts[k].0, both[k], place, counted));
             let n_events = events(0).min(events(1));
             let is_in_both = places.iter().all(Option::is_some);
             SharedLevel { level: level.clone(), places, n_events, is_compared: is_in_both && n_events >= min_events }
         };
         let levels = own.levels().iter().chain(more).map(level).collect();
-        Some(Shared { attribute: own.attribute().to_owned(), places: [place, other_place], levels })
+        Some(Shared { attribute: own.attribute().to_owned(), places: [place, other_place], levels, counted })
     };
-    cohorts[0].groups.iter().enumerate().filter_map(of_attribute).collect()
+    cohorts[0].1.iter().enumerate().filter_map(of_attribute).collect()
 }
 
-fn n_events(outcomes: &Outcomes, groups: &Groups, level: usize) -> usize {
+fn n_counted(outcomes: &Outcomes, groups: &Groups, level: usize, counted: Counted) -> usize {
     let is_in = |group: &Option<crate::GroupId>| group.is_some_and(|group| group.index() == level);
-    groups.membership().iter().zip(outcomes.event()).filter(|(group, event)| is_in(group) && **event).count()
+    let of_level = groups.membership().iter().zip(outcomes.event()).filter(|(group, _)| is_in(group));
+    let (n, n_events) = of_level.fold((0, 0), |(n, n_events), (_, event)| (n + 1, n_events + usize::from(*event)));
+    counted.of(n, n_events)
 }
 
 /// One metric of one cohort.
@@ -236,23 +246,29 @@ struct SideAttribute {
 }
 
 impl Side {
-    fn of(metric: &Requested<'_>, input: &Input<'_>, shared: &[Shared], place: usize) -> Self {
-        let evaluated = &metric.evaluated[0];
+    /// The metric at its place in `evaluated`, with its report, of the cohort at `place`.
+    fn of(
+        report: MetricReport,
+        (evaluated, metric): (&Evaluated<'_>, usize),
+        input: &Input<'_>,
+        shared: &[Shared],
+        place: usize,
+    ) -> Self {
         let summary = Summary { input, evaluated };
         let of_attribute = |shared: &Shared| {
             let attribute = shared.places[place];
             let group = |level: &SharedLevel| {
                 let level = level.places[place]?;
-                let estimate = summary.group_estimate(metric.place, attribute, level);
-                Some((estimate, evaluated.group(metric.place, attribute, level)))
+                let estimate = summary.group_estimate(metric, attribute, level);
+                Some((estimate, evaluated.group(metric, attribute, level)))
             };
             let groups: Vec<Option<(Estimate, Sampled)>> = shared.levels.iter().map(group).collect();
-            let mut compared = evaluated.per_group(metric.place, attribute);
+            let mut compared = evaluated.per_group(metric, attribute);
             for (place_in_cohort, of_level) in compared.groups.iter_mut().enumerate() {
                 let level = shared.levels.iter().find(|level| level.places[place] == Some(place_in_cohort));
                 if let Some(level) = level.filter(|level| !level.is_compared) {
                     let needed = input.settings.min_events;
-                    of_level.value = Err(MetricError::FewEvents { n_events: level.n_events, needed });
+                    of_level.value = Err(evaluated.counted.too_few(level.n_events, needed));
                 }
             }
             let is_behind = |level: &usize| {
@@ -260,7 +276,7 @@ impl Side {
                 place_in_cohort.is_some_and(|place| compared.groups[place].value.is_ok())
             };
             let behind_gap: Vec<usize> = (0..shared.levels.len()).filter(is_behind).collect();
-            let sampled_gap = evaluated.comparison_of(metric.place, attribute, Comparison::Gap, &compared);
+            let sampled_gap = evaluated.comparison_of(metric, attribute, Comparison::Gap, &compared);
             let slice = |level: &usize| {
                 let place_in_cohort = shared.levels[*level].places[place]?;
                 evaluated.attributes[attribute].groups[place_in_cohort].value.as_ref().ok()
@@ -275,13 +291,9 @@ impl Side {
                 }
                 None => found.gap.clone(),
             };
-            SideAttribute { gap: summary.cautioned(metric.place, gap, &slices), ..found }
+            SideAttribute { gap: summary.cautioned(metric, gap, &slices), ..found }
         };
-        Self {
-            report: metric.report(input, 0),
-            overall: evaluated.overall(metric.place),
-            attributes: shared.iter().map(of_attribute).collect(),
-        }
+        Self { report, overall: evaluated.overall(metric), attributes: shared.iter().map(of_attribute).collect() }
     }
 }
 

@@ -45,7 +45,10 @@ pub use classes::{
     AttributeParity, CLASS_METRICS, ClassModels, ClassReport, ClassSettings, compare_classes, evaluate_class_models,
     evaluate_classes,
 };
-pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
+pub use cohorts::{
+    ClassCohort, ClassCohorts, CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort,
+    evaluate_class_cohorts, evaluate_cohorts,
+};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;

@@ -36,6 +36,7 @@ mod model {
     mod explain;
     mod export;
     mod external;
+    mod external_classes;
     mod predict;
     mod weights;
 }

@@ -11,14 +11,16 @@ use fairtte_records::{EpochReport, Monitor};
 
 use crate::CliError;
 use crate::plural::counted;
-use crate::run_file::{RunFile, Written};
+use crate::report::short;
+use crate::run_file::{RunFile, TaskKind, Written};
 use crate::run_folder::{Kept, Methods, RunFolder, read_json};
 
 type Facts = Vec<(&'static str, String)>;
 
-/// Shown for what earlier versions did not write into the run folder.
 /// What is predicted.
 const CURVES: &str = "for every sample a curve: the probability that the event has not occurred by each time";
+const PROBABILITY: &str = "for every sample the probability of the positive class";
+/// Shown for what earlier versions did not write into the run folder.
 const NOT_RECORDED: &str = "not recorded by the version that trained it";
 
 /// What was trained and how.
@@ -33,15 +35,26 @@ pub(super) fn of_model(run: &RunFile, folder: &RunFolder) -> Result<Facts, CliEr
         return of_estimator(run, folder, &kept, &written, estimator);
     }
     let (backbone, head) = (written.word("model.backbone"), written.choice_with_settings("head"));
+    let (prediction, times) = if run.task.kind == TaskKind::Binary {
+        let class = run.task.binary.map(|binary| ("class", format!("an event by time {}", short(binary.horizon))));
+        (PROBABILITY, class)
+    } else {
+        (
+            CURVES,
+            Some(("times", format!("{} cut points, {}", written.word("time.intervals"), written.word("time.grid")))),
+        )
+    };
     let strategy = written.choice_with_settings("strategy");
-    Ok(vec![
+    let mut facts = vec![
         ("trained", trained_on(&epochs)),
         ("trained with", kept.fairtte.clone().map_or_else(|| NOT_RECORDED.to_owned(), |v| format!("fairtte {v}"))),
-        ("prediction", CURVES.to_owned()),
+        ("prediction", prediction.to_owned()),
         ("input", input(run, folder)?),
         ("backbone", format!("{backbone}: {}", about(|methods| &methods.backbone))),
         ("head", format!("{head}: {}", about(|methods| &methods.head))),
-        ("times", format!("{} cut points, {}", written.word("time.intervals"), written.word("time.grid"))),
+    ];
+    facts.extend(times);
+    facts.extend([
         ("training strategy", format!("{strategy}: {}", about(|methods| &methods.strategy))),
         ("attributes in the training", used_attributes(run, &kept)),
         ("initial weights", initial_weights(run, &written)),
@@ -49,7 +62,8 @@ pub(super) fn of_model(run: &RunFile, folder: &RunFolder) -> Result<Facts, CliEr
         ("optimiser", optimiser(&written)),
         ("seed", seeds(run)),
         ("device", run.device.clone()),
-    ])
+    ]);
+    Ok(facts)
 }
 
 /// The same of an estimator.
@@ -164,19 +178,20 @@ fn seeds(run: &RunFile) -> String {
 }
 
 /// Where samples and labels come from.
-pub(super) fn of_data(cohort: &Cohort, record: &SplitRecord) -> Facts {
+pub(super) fn of_data(cohort: &Cohort, record: &SplitRecord, is_class_of_column: bool) -> Facts {
     let samples = counted(cohort.n(), "sample");
     let subjects = counted(cohort.n_subjects(), "subject");
+    let (event, rule) = if is_class_of_column { ("positive sample", "class") } else { ("event", "event and time") };
     let mut facts = vec![
         ("data set", cohort.name.clone()),
-        ("size", format!("{samples} of {subjects}, {}", counted(cohort.n_events(), "event"))),
+        ("size", format!("{samples} of {subjects}, {}", counted(cohort.n_events(), event))),
     ];
-    if !cohort.time_unit.is_empty() {
+    if !cohort.time_unit.is_empty() && !is_class_of_column {
         facts.push(("unit of time", cohort.time_unit.clone()));
     }
     if let Some(provenance) = &cohort.provenance {
         facts.push(("reader", provenance.adapter.clone()));
-        facts.push(("event and time", format!("{} (rule version {})", provenance.rule, provenance.rule_version)));
+        facts.push((rule, format!("{} (rule version {})", provenance.rule, provenance.rule_version)));
         let options: Vec<String> = provenance.options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         if !options.is_empty() {
             facts.push(("options of the rule", options.join(", ")));

@@ -3,6 +3,7 @@
 //! One table has probabilities, classes (or times and events, with `--horizon`) and attributes. What has no meaning for a class is
 //! refused (`settings.rs`); files are read and refused as those of curves are (`read.rs`).
 
+mod external;
 mod of_predicted;
 mod of_run;
 mod publish;

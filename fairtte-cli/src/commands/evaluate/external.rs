@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::Rising;
-use fairtte_data::{Cohort, Part, read_predictions};
+use fairtte_data::{Cohort, Part, Split, read_predictions};
 use fairtte_metrics::evaluation::{CohortReports, Coverage, evaluate_cohorts};
 use fairtte_metrics::{EvaluationReport, Groups};
 use serde::Serialize;
 
 use super::outside::Call;
-use super::predicted::{CensoringSource, Predicted, TrainedOn, require_same_unit};
-use super::publish::CensoringSample;
-use super::{Shown, facts_of_run, print, with_intersections};
+use super::predicted::{CensoringSource, Predicted, PredictionRecord, TrainedOn, require_same_unit};
+use super::publish::{CensoringSample, Target};
+use super::{Outputs, Shown, facts_of_run, print, with_intersections};
 use crate::CliError;
 use crate::args::{CensoringOf, Evaluate};
 use crate::case_mix::CaseMix;
@@ -22,6 +22,7 @@ use crate::progress::say;
 use crate::report::{
     ExternalPage, external_csv, external_verdict, render_external_page, render_external_table, tables_of_external,
 };
+use crate::run_file::TaskKind;
 use crate::run_folder::{OpenRun, RunFolder, write_json, write_text};
 use crate::scored::Scored;
 
@@ -42,16 +43,12 @@ impl Internal {
     /// # Errors
     /// [`CliError`] if it is no run, or has times in another unit.
     pub(super) fn read(path: &Path, predicted: &mut Predicted) -> Result<Self, CliError> {
-        let folder = RunFolder::new(path);
-        if folder.prediction_record().exists() && !folder.run_file().exists() {
-            let problem = "this is a folder of `fairtte predict`, expected the folder of the run itself".to_owned();
-            return Err(CliError::RunFolder { path: path.to_owned(), problem });
-        }
-        let open = OpenRun::read(path)?;
-        open.file.require_curves("the comparison of two cohorts")?;
+        let open = read_run(path)?;
+        require_task(&open, TaskKind::TimeToEvent, &predicted.folder)?;
         let trained_on = TrainedOn::read(&open.folder)?;
         require_same_unit(&predicted.cohort, &trained_on.cohort.time_unit, &path.display().to_string())?;
-        let predictions = predictions(&open.folder, predicted)?;
+        let Predicted { record, notes, .. } = predicted;
+        let predictions = predictions(&open.folder, record, "curves", notes)?;
         Ok(Self { open, trained_on, predictions })
     }
 
@@ -63,22 +60,55 @@ impl Internal {
     }
 }
 
-/// The file with the curves of the weights that predicted the other data; notes where it is not certain.
-fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, CliError> {
+/// The run whose test part is compared with.
+///
+/// # Errors
+/// [`CliError`] if it is no run.
+pub(super) fn read_run(path: &Path) -> Result<OpenRun, CliError> {
+    let folder = RunFolder::new(path);
+    if folder.prediction_record().exists() && !folder.run_file().exists() {
+        let problem = "this is a folder of `fairtte predict`, expected the folder of the run itself".to_owned();
+        return Err(CliError::RunFolder { path: path.to_owned(), problem });
+    }
+    OpenRun::read(path)
+}
+
+/// Refuses a run whose task is not `task`, that of the predictions in `folder`.
+///
+/// # Errors
+/// [`CliError::Config`] naming both.
+pub(super) fn require_task(run: &OpenRun, task: TaskKind, folder: &RunFolder) -> Result<(), CliError> {
+    if run.file.task.kind == task {
+        return Ok(());
+    }
+    let (run, kind, folder) = (run.folder.path().display(), run.file.task.kind.name(), folder.path().display());
+    let message = format!(
+        "{run} is of the task \"{kind}\", {folder} was predicted by one of \"{}\", expected a run of the same task",
+        task.name()
+    );
+    Err(CliError::setting("--internal", message, None))
+}
+
+/// The file of `run` with the predictions (`what`: curves or probabilities) of the weights that predicted the other data; notes
+/// where it is not certain.
+pub(super) fn predictions(
+    run: &RunFolder,
+    record: &PredictionRecord,
+    what: &str,
+    notes: &mut Vec<String>,
+) -> Result<PathBuf, CliError> {
     let same = |path: &Path| match (path.canonicalize(), run.path().canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => path == run.path(),
     };
     let (usual, shown) = (run.predictions(), run.path().display());
-    let Some(by) = predicted.record.runs.iter().find(|by| same(&by.path)) else {
-        let note =
-            format!("{shown} is not the run that predicted the external data, which is {}.", predicted.record.by());
-        predicted.notes.push(note);
+    let Some(by) = record.runs.iter().find(|by| same(&by.path)) else {
+        notes.push(format!("{shown} is not the run that predicted the external data, which is {}.", record.by()));
         return Ok(usual);
     };
-    if predicted.record.runs.len() > 1 {
-        let how = &predicted.record.prediction;
-        predicted.notes.push(format!("The internal curves are those of {shown} alone, the external ones: {how}."));
+    if record.runs.len() > 1 {
+        let how = &record.prediction;
+        notes.push(format!("The internal {what} are those of {shown} alone, the external ones: {how}."));
     }
     let chosen = run.epochs()?.iter().rev().find(|epoch| epoch.best).map(|epoch| epoch.epoch);
     let (Some(epoch), Some(chosen)) = (by.epoch, chosen) else { return Ok(usual) };
@@ -87,11 +117,11 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
     }
     let of_epoch = run.predictions_of(epoch);
     if of_epoch.exists() {
-        predicted.notes.push(format!("Both cohorts are predicted with the weights of epoch {epoch}."));
+        notes.push(format!("Both cohorts are predicted with the weights of epoch {epoch}."));
         return Ok(of_epoch);
     }
-    predicted.notes.push(format!(
-        "The external curves are of epoch {epoch}, the internal ones of epoch {chosen}: {shown} has no curves of epoch {epoch}."
+    notes.push(format!(
+        "The external {what} are of epoch {epoch}, the internal ones of epoch {chosen}: {shown} has no {what} of epoch {epoch}."
     ));
     Ok(usual)
 }
@@ -99,7 +129,7 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
 /// Subjects and samples of both data sets with the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct InBothCohorts {
+pub(super) struct InBothCohorts {
     /// Subjects of the external data that are in the test part of the run.
     test_subjects: usize,
     /// Subjects that are in its training or validation part.
@@ -109,10 +139,11 @@ struct InBothCohorts {
 }
 
 impl InBothCohorts {
-    fn count(external: &Cohort, internal: &TrainedOn) -> Self {
+    /// Those of the external data in the cohort of a run with its split.
+    pub(super) fn count(external: &Cohort, internal: &Cohort, split: &Split) -> Self {
         let subjects: HashSet<_> = external.samples.iter().map(|sample| &sample.subject_id).collect();
-        let in_part = |part: Part| subjects.iter().filter(|subject| internal.split.part(subject) == Some(part)).count();
-        let known: HashSet<_> = internal.cohort.samples.iter().map(|sample| &sample.sample_id).collect();
+        let in_part = |part: Part| subjects.iter().filter(|subject| split.part(subject) == Some(part)).count();
+        let known: HashSet<_> = internal.samples.iter().map(|sample| &sample.sample_id).collect();
         Self {
             test_subjects: in_part(Part::Test),
             training_subjects: in_part(Part::Train) + in_part(Part::Validation),
@@ -120,7 +151,7 @@ impl InBothCohorts {
         }
     }
 
-    fn note(self) -> Option<String> {
+    pub(super) fn note(self) -> Option<String> {
         let Self { test_subjects, training_subjects, samples } = self;
         (test_subjects + training_subjects + samples > 0).then(|| {
             format!(
@@ -170,7 +201,8 @@ pub(super) fn run(
     other.check_units(call.settings.reading)?;
     let reports = evaluate(&own, &other, call)?;
     let case_mix = CaseMix::of(&own, &other, &reports)?;
-    let both = InBothCohorts::count(&predicted.cohort, &internal.trained_on);
+    let TrainedOn { cohort: own_cohort, split, .. } = &internal.trained_on;
+    let both = InBothCohorts::count(&predicted.cohort, own_cohort, split);
     let (own_coverage, coverage) = (own.coverage(call.settings.reading)?, other.coverage(call.settings.reading)?);
     let mut notes = predicted.notes.clone();
     notes.extend(both.note());
@@ -200,6 +232,7 @@ pub(super) fn run(
         censoring: source.words,
         warnings: &warnings,
         notes: &notes,
+        class: None,
         csv: &call.target.csv_name(),
     };
     let record = Record {
@@ -219,24 +252,29 @@ pub(super) fn run(
         case_mix: &case_mix,
         reports: &reports,
     };
-    publish(&page, &record, call)
+    publish(&page, &record, call.target, call.outputs)
 }
 
-fn publish(page: &ExternalPage<'_>, record: &Record<'_>, call: &Call<'_>) -> Result<(), CliError> {
-    let target = call.target;
+/// Writes the three files of a comparison with its `record` and shows the result.
+pub(super) fn publish(
+    page: &ExternalPage<'_>,
+    record: &impl Serialize,
+    target: &Target,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
     write_json(target.evaluation(), record)?;
     write_text(&target.csv(), &external_csv(page)?)?;
     target.write_page(&render_external_page(page)?, || tables_of_external(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {warning}")));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
-    if call.outputs.shown == Shown::Json {
+    if outputs.shown == Shown::Json {
         return super::print_json(record);
     }
-    if call.outputs.shown == Shown::Table {
+    if outputs.shown == Shown::Table {
         print(render_external_table(page, WIDTH));
         target.written().into_iter().for_each(print);
     }
-    say(format!("done in {:.1} s", call.outputs.started.elapsed().as_secs_f64()));
+    say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
 }
 
@@ -262,7 +300,7 @@ fn evaluate(own: &Scored, other: &Scored, call: &Call<'_>) -> Result<CohortRepor
 }
 
 /// Attributes and levels that only one of the cohorts has.
-fn notes_on_attributes(internal: &[Groups], external: &[Groups]) -> Vec<String> {
+pub(super) fn notes_on_attributes(internal: &[Groups], external: &[Groups]) -> Vec<String> {
     let missing = |own: &[Groups], other: &[Groups]| -> Vec<String> {
         let has = |name: &str| other.iter().any(|groups| groups.attribute() == name);
         own.iter().map(Groups::attribute).filter(|name| !has(name)).map(str::to_owned).collect()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::Coverage;
+use fairtte_metrics::evaluation::{ClassGroups, ClassReport, Coverage, HorizonReport};
 use fairtte_records::Warning;
 use serde::Deserialize;
 
@@ -19,6 +19,38 @@ pub(in crate::commands) struct Published {
     pub(in crate::commands) coverage: Option<Coverage>,
     pub(in crate::commands) warnings: Vec<Warning>,
     pub(in crate::commands) report: EvaluationReport,
+    /// What only a class has.
+    pub(in crate::commands) class: Option<PublishedClass>,
+}
+
+/// What the evaluation of a class has beside the common form of its numbers.
+#[derive(Deserialize)]
+pub(in crate::commands) struct PublishedClass {
+    /// Where the threshold comes from.
+    pub(in crate::commands) threshold: PublishedThreshold,
+    #[serde(flatten)]
+    pub(in crate::commands) report: ClassReport,
+    pub(in crate::commands) groups: ClassGroups,
+    /// Where the class is made from times.
+    #[serde(default)]
+    pub(in crate::commands) horizon: Option<HorizonReport>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::commands) struct PublishedThreshold {
+    pub(in crate::commands) value: f64,
+    pub(in crate::commands) chosen: String,
+    #[serde(default)]
+    pub(in crate::commands) validation: Option<PublishedValidation>,
+}
+
+/// The samples on which a threshold was chosen.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::commands) struct PublishedValidation {
+    pub(in crate::commands) n: usize,
+    pub(in crate::commands) n_positive: usize,
+    pub(in crate::commands) f1: f64,
 }
 
 /// What is in the file beside the report.
@@ -27,6 +59,9 @@ struct Around {
     part: String,
     #[serde(default)]
     task: Option<String>,
+    /// Of a class; curves have it in `input`.
+    #[serde(default)]
+    title: Option<String>,
     #[serde(default)]
     input: Option<Input>,
     #[serde(default)]
@@ -53,13 +88,22 @@ impl Published {
             }
             other => other,
         };
-        let Around { part, task, input, coverage, warnings } = read_json(path).map_err(not_one)?;
-        if let Some(task) = task {
-            let problem = format!("it is the evaluation of the task \"{task}\", expected that of survival curves");
-            return Err(CliError::RunFolder { path: path.to_owned(), problem });
-        }
-        let report = read_json(path).map_err(not_one)?;
-        Ok(Self { part, title: input.and_then(|input| input.title), coverage, warnings, report })
+        let Around { part, task, title, input, coverage, warnings } = read_json(path).map_err(not_one)?;
+        let title = title.or_else(|| input.and_then(|input| input.title));
+        let (report, class) = match task.as_deref() {
+            None => (read_json(path).map_err(not_one)?, None),
+            Some("binary") => {
+                let class: PublishedClass = read_json(path).map_err(not_one)?;
+                (EvaluationReport::of_class(&class.report, &class.groups), Some(class))
+            }
+            Some(task) => {
+                let problem = format!(
+                    "it is the evaluation of the task \"{task}\", expected that of survival curves or of a class"
+                );
+                return Err(CliError::RunFolder { path: path.to_owned(), problem });
+            }
+        };
+        Ok(Self { part, title, coverage, warnings, report, class })
     }
 }
 
@@ -69,13 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_evaluation_of_a_class_is_no_evaluation_of_curves() {
+    fn the_evaluation_of_masks_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluation.json");
-        std::fs::write(&path, r#"{"task": "binary", "part": "all", "n": 3}"#).unwrap();
+        std::fs::write(&path, r#"{"task": "masks", "part": "all", "n": 3}"#).unwrap();
         let message = Published::read(&path).err().map(|error| error.to_string()).unwrap();
         assert!(
-            message.ends_with("it is the evaluation of the task \"binary\", expected that of survival curves"),
+            message.ends_with(
+                "it is the evaluation of the task \"masks\", expected that of survival curves or of a class"
+            ),
             "{message}"
         );
     }

@@ -3,13 +3,14 @@
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupReport, MetricReport};
 
+use super::super::classes::{criteria, decisions, horizon_table, verdict as verdict_of_class};
 use super::super::format::{count, interval, number, p_relation, p_value, short, value};
 use super::super::rows;
 use super::super::tables::evaluation::interval_name;
 use super::super::tables::markdown::escape;
 use super::super::tables::{Line, Table};
 use super::super::verdict::verdict;
-use super::Card;
+use super::{Card, CardClass};
 
 impl Card<'_> {
     pub(super) fn analyses(&self) -> String {
@@ -18,11 +19,16 @@ impl Card<'_> {
             "## Quantitative analyses\n\nIn the test part ({} of {}, {}):\n\n",
             count(report.n, "sample"),
             count(report.n_subjects, "subject"),
-            count(report.n_events, "event")
+            rows::events(report)
         );
-        for sentence in verdict(report, self.time_unit) {
+        let said = match &self.class {
+            Some(class) => verdict_of_class(&class.numbers),
+            None => verdict(report, self.time_unit),
+        };
+        for sentence in said {
             text.extend([format!("- {}\n", escape(&sentence))]);
         }
+        text += &self.of_class();
         let is_crossed = |name: &str| self.attributes.iter().any(|found| found.name == name && found.is_intersection);
         text += "\n### Unitary results\n";
         text += &results(report, &|name| !is_crossed(name), "each group of one attribute");
@@ -42,6 +48,14 @@ impl Card<'_> {
         text
     }
 
+    /// What only a class has: who was left out, decisions and criteria of fairness.
+    fn of_class(&self) -> String {
+        let Some(CardClass { numbers, .. }) = &self.class else { return String::new() };
+        let left_out = numbers.horizon.map(|found| horizon_table(found, self.time_unit));
+        let tables = left_out.into_iter().chain([decisions(numbers)]).chain(criteria(numbers.report));
+        tables.map(|table| format!("\n{}", table.sheet().markdown())).collect::<Vec<_>>().concat()
+    }
+
     /// This run's test part and every external evaluation, in the metrics of this run.
     fn external_results(&self) -> Table {
         let report = self.evaluation;
@@ -55,7 +69,7 @@ impl Card<'_> {
         Table {
             name: "external".to_owned(),
             caption: format!("Internal and external validation, with {}s.", interval_name(report)),
-            header: header(&metrics),
+            header: header(&metrics, report),
             lines,
         }
     }
@@ -66,8 +80,8 @@ fn shown(report: &EvaluationReport) -> Vec<&MetricReport> {
     report.metrics.iter().filter(|metric| rows::same_as(report, metric).is_none()).collect()
 }
 
-fn header(metrics: &[&MetricReport]) -> Vec<String> {
-    let counts = ["group", "n", "events"].map(str::to_owned);
+fn header(metrics: &[&MetricReport], report: &EvaluationReport) -> Vec<String> {
+    let counts = ["group", "n", rows::events_column(report)].map(str::to_owned);
     counts.into_iter().chain(metrics.iter().map(|metric| metric.label.clone())).collect()
 }
 
@@ -86,7 +100,7 @@ fn results(report: &EvaluationReport, wanted: &dyn Fn(&str) -> bool, who: &str) 
             "Every metric over all samples of the test part and in {who}, with {}s.",
             interval_name(report)
         ),
-        header: header(&metrics),
+        header: header(&metrics, report),
         lines,
     };
     let gaps = gaps(report, &metrics, wanted);
@@ -150,7 +164,9 @@ impl<'a> Values<'a> {
     fn groups(&self, attribute: &str, name: &dyn Fn(&str) -> String) -> Vec<Line> {
         let Some(first) = self.present().find_map(|metric| attribute_of(metric, attribute)) else { return Vec::new() };
         let line = |group: &GroupReport| {
-            let few = if first.few_events.contains(&group.level) { " (few events)" } else { "" };
+            let of_class = self.report.class.is_some();
+            let few = if of_class { " (few of a class)" } else { " (few events)" };
+            let few = if first.few_events.contains(&group.level) { few } else { "" };
             let counts = [group.estimate.n, group.estimate.n_events].map(|n| n.to_string());
             let of_group = |metric: &'a MetricReport| {
                 let groups = &attribute_of(metric, attribute)?.groups;
@@ -253,7 +269,8 @@ fn gap(metric: &MetricReport, attribute: &AttributeReport, report: &EvaluationRe
     let mut remarks = rows::remarks(&attribute.gap, report);
     remarks.extend(rows::disagreement(metric, attribute, report).map(|said| format!("p and interval: {said}")));
     if !attribute.few_events.is_empty() {
-        remarks.push(format!("not compared, too few events: {}", attribute.few_events.join(", ")));
+        let few = if report.class.is_some() { "samples of a class" } else { "events" };
+        remarks.push(format!("not compared, too few {few}: {}", attribute.few_events.join(", ")));
     }
     Line::Cells { cells, indented: true, remarks }
 }

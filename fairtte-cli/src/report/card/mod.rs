@@ -11,16 +11,17 @@ mod tests;
 
 use fairtte_data::Part;
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::GroupSummary;
 use fairtte_records::Warning;
 
 pub(crate) use self::about::About;
+pub(crate) use self::data::{ClassCount, Who};
 use super::FlowRow;
+use super::classes::{ClassNumbers, bins};
 use super::format::short;
 use super::rows;
 use super::tables::markdown::escape;
 use super::verdict::percent_of;
-use super::words::{small_sample, statements};
+use super::words::{small_sample, small_sample_of_class, statements};
 
 /// Everything that the card shows.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +41,13 @@ pub(crate) struct Card<'a> {
     /// From the rows read to the samples.
     pub(crate) flow: &'a [FlowRow],
     /// Who is in each part: all samples, then every group.
-    pub(crate) parts: &'a [(Part, Vec<GroupSummary>)],
+    pub(crate) parts: &'a [(Part, Who)],
     /// The distribution shift of the training part, if there is one.
     pub(crate) shift: Option<&'a str>,
     /// The evaluation of the test part.
     pub(crate) evaluation: &'a EvaluationReport,
+    /// Where a class is predicted: what only a class has.
+    pub(crate) class: Option<CardClass<'a>>,
     /// The unit of all times; may be empty.
     pub(crate) time_unit: &'a str,
     /// Remarks on samples outside the times of the curves.
@@ -53,6 +56,14 @@ pub(crate) struct Card<'a> {
     pub(crate) warnings: &'a [Warning],
     /// Evaluations on other data.
     pub(crate) externals: &'a [External],
+}
+
+/// The evaluation of a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CardClass<'a> {
+    pub(crate) numbers: ClassNumbers<'a>,
+    /// Where the threshold comes from, in a sentence.
+    pub(crate) threshold: &'a str,
 }
 
 /// How the groups of an attribute were made.
@@ -174,16 +185,14 @@ impl Card<'_> {
             )]);
         }
         let settings = &report.settings;
-        let mut choices = vec![
-            ("curves read", report.reading.clone()),
-            ("evaluation times", rows::window(report, self.time_unit)),
-            ("horizon", horizon(report, self.time_unit)),
-            ("weights for censoring", "from the training part".to_owned()),
-            ("intervals", rows::bootstrap(settings)),
-        ];
+        let mut choices = self.choices();
+        choices.push(("intervals", rows::bootstrap(settings)));
         if settings.min_events > 0 {
-            let few =
-                format!("groups with at least {} events; the others are shown and not compared", settings.min_events);
+            let counted = if self.class.is_some() { "samples of the rarer class" } else { "events" };
+            let few = format!(
+                "groups with at least {} {counted}; the others are shown and not compared",
+                settings.min_events
+            );
             choices.push(("compared", few));
         }
         if !settings.thresholds.is_empty() {
@@ -191,6 +200,27 @@ impl Card<'_> {
             choices.push(("decision thresholds", format!("predicted risks of {}", shares.join(", "))));
         }
         text + "\nHow they were computed:\n\n" + &facts(&choices)
+    }
+
+    /// What the values depend on, apart from their intervals.
+    fn choices(&self) -> Vec<(&'static str, String)> {
+        let report = self.evaluation;
+        let weights = ("weights for censoring", "from the training part".to_owned());
+        let Some(class) = &self.class else {
+            return vec![
+                ("curves read", report.reading.clone()),
+                ("evaluation times", rows::window(report, self.time_unit)),
+                ("horizon", horizon(report, self.time_unit)),
+                weights,
+            ];
+        };
+        let mut choices =
+            vec![("threshold", class.threshold.to_owned()), ("bins of ECE", bins(&class.numbers.report.class))];
+        if let Some(found) = class.numbers.horizon {
+            choices.push(("class", format!("an event by {}", rows::with_unit(found.horizon, self.time_unit))));
+            choices.push(weights);
+        }
+        choices
     }
 
     fn ethics(&self) -> String {
@@ -211,7 +241,12 @@ impl Card<'_> {
         for external in self.externals {
             found.extend(external.warnings.iter().map(|warning| format!("Warning of {}: {warning}", external.name)));
         }
-        found.extend(small_sample(self.evaluation, "(Collins, Ogundimu & Altman 2016, doi:10.1002/sim.6787)"));
+        found.extend(match self.class {
+            Some(_) => {
+                small_sample_of_class(self.evaluation, "(Vergouwe et al. 2005, doi:10.1016/j.jclinepi.2004.06.017)")
+            }
+            None => small_sample(self.evaluation, "(Collins, Ogundimu & Altman 2016, doi:10.1002/sim.6787)"),
+        });
         let wanted = ["Small groups", "Not computed", "About gaps"];
         let said = statements(self.evaluation).into_iter().filter(|said| wanted.contains(&said.topic.as_str()));
         found.extend(said.flat_map(|said| {

@@ -8,7 +8,7 @@ use super::*;
 struct MadeUp {
     about: About,
     attributes: Vec<Attribute>,
-    parts: Vec<(Part, Vec<GroupSummary>)>,
+    parts: Vec<(Part, Who)>,
     flow: Vec<FlowRow>,
     evaluation: EvaluationReport,
     warnings: Vec<Warning>,
@@ -55,7 +55,7 @@ impl MadeUp {
                 attribute("sex", &["female", "male"], false),
                 attribute("age", &["young", ODD_LEVEL], false),
             ],
-            parts: vec![(Part::Train, train)],
+            parts: vec![(Part::Train, Who::Curves(train))],
             flow: vec![
                 FlowRow { label: "rows read".to_owned(), n_kept: 610, n_excluded: 0, reasons: Vec::new() },
                 FlowRow { label: "with time and event".to_owned(), n_kept: 603, n_excluded: 7, reasons },
@@ -78,6 +78,7 @@ impl MadeUp {
             parts: &self.parts,
             shift: None,
             evaluation: &self.evaluation,
+            class: None,
             time_unit: "years",
             coverage: &[],
             warnings: &self.warnings,

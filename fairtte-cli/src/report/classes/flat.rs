@@ -14,7 +14,7 @@ use super::super::models::flat_differences;
 use super::sections::criteria_of;
 
 /// All rows of one model.
-pub(super) fn rows(
+pub(in super::super) fn rows(
     report: &ClassReport,
     evaluation: &EvaluationReport,
     groups: &ClassGroups,
@@ -66,7 +66,8 @@ fn of_horizon(found: &HorizonReport) -> Vec<FlatRow> {
 /// # Errors
 /// [`DataError`] naming the file if it cannot be written.
 pub(crate) fn write_class(path: &Path, page: &super::ClassPage<'_>) -> Result<(), DataError> {
-    flat::write(path, &rows(page.report, page.evaluation, page.groups, page.horizon))
+    let super::ClassNumbers { report, evaluation, groups, horizon, .. } = page.numbers;
+    flat::write(path, &rows(report, evaluation, groups, horizon))
 }
 
 /// The text of `evaluation.csv` of several models, with the columns `model` and `minus`.

@@ -15,11 +15,15 @@ use fairtte_records::Warning;
 
 use super::ReportError;
 
+pub(super) use flat::rows as flat_rows;
 pub(crate) use flat::{class_models_csv, write_class};
 pub(crate) use sections::ClassTable;
-pub(super) use sections::{ClassRow, rows_of, texts};
+pub(super) use sections::{
+    ClassRow, criteria, criteria_of_reports, decisions, horizon as horizon_table, rows_of, texts,
+};
 pub(super) use table::push;
 pub(crate) use words::threshold_sentence;
+pub(super) use words::{bins, verdict};
 
 /// Everything that the page of one model shows.
 pub(crate) struct ClassPage<'a> {
@@ -29,16 +33,7 @@ pub(crate) struct ClassPage<'a> {
     pub(crate) subtitle: &'a str,
     /// Name and value of what determines the numbers.
     pub(crate) facts: &'a [(String, String)],
-    /// The numbers.
-    pub(crate) report: &'a ClassReport,
-    /// The same in the form of every report.
-    pub(crate) evaluation: &'a EvaluationReport,
-    /// Counts and curves by group.
-    pub(crate) groups: &'a ClassGroups,
-    /// Where the class is made from times.
-    pub(crate) horizon: Option<&'a HorizonReport>,
-    /// Unit of the times; may be empty.
-    pub(crate) time_unit: &'a str,
+    pub(crate) numbers: ClassNumbers<'a>,
     /// What the censoring curve was fitted on; empty without times.
     pub(crate) censoring: &'a str,
     /// Where the threshold comes from, in a sentence.
@@ -49,6 +44,20 @@ pub(crate) struct ClassPage<'a> {
     pub(crate) notes: &'a [String],
     /// Name of the file with the flat table, under which the page offers it.
     pub(crate) csv: &'a str,
+}
+
+/// The numbers of one model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClassNumbers<'a> {
+    pub(crate) report: &'a ClassReport,
+    /// The same in the form of every report.
+    pub(crate) evaluation: &'a EvaluationReport,
+    /// Counts and curves by group.
+    pub(crate) groups: &'a ClassGroups,
+    /// Where the class is made from times.
+    pub(crate) horizon: Option<&'a HorizonReport>,
+    /// Unit of the times; may be empty.
+    pub(crate) time_unit: &'a str,
 }
 
 /// The HTML page: one file without script or anything from elsewhere.
@@ -71,8 +80,9 @@ pub(crate) fn render_class_models(models: &ClassModels, horizon: &[HorizonReport
 
 /// The tables of the page as files of their own.
 pub(crate) fn tables_of_class(page: &ClassPage<'_>) -> Vec<super::Table> {
-    let own = sections::all(page).into_iter().map(sections::ClassTable::sheet);
-    own.chain(super::tables::evaluation::tables_of_metrics(page.evaluation, page.time_unit, page.censoring)).collect()
+    let ClassNumbers { evaluation, time_unit, .. } = page.numbers;
+    let own = sections::all(&page.numbers).into_iter().map(sections::ClassTable::sheet);
+    own.chain(super::tables::evaluation::tables_of_metrics(evaluation, time_unit, page.censoring)).collect()
 }
 
 /// What only a class has, of several models.

@@ -13,7 +13,7 @@ use super::super::rows;
 use super::super::template::{environment, fill_in};
 use super::super::words::{Statement, statements};
 use super::sections::{ClassTable, criteria, decisions, horizon, who};
-use super::{ClassPage, flat, words};
+use super::{ClassNumbers, ClassPage, flat, words};
 
 const TEMPLATE: &str = include_str!("classes.html");
 /// Metrics at a glance; all of them have a figure and a table.
@@ -59,9 +59,10 @@ fn panels(figures: Vec<GroupFigure>) -> Vec<Panels> {
 
 impl<'a> Context<'a> {
     fn new(page: &ClassPage<'a>) -> Result<Self, ReportError> {
-        let (report, evaluation) = (page.report, page.evaluation);
+        let numbers = page.numbers;
+        let ClassNumbers { report, evaluation, groups, time_unit, .. } = numbers;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        let rows_of = flat::rows(report, evaluation, page.groups, page.horizon);
+        let rows_of = flat::rows(report, evaluation, groups, numbers.horizon);
         let has_glance = evaluation.metrics.iter().any(|metric| AT_A_GLANCE.contains(&metric.name.as_str()));
         Ok(Self {
             title: page.title,
@@ -70,19 +71,19 @@ impl<'a> Context<'a> {
             samples: format!("{samples} of {subjects}, {}", rows::events(evaluation)),
             warnings: page.warnings.iter().map(|warning| warning.text.as_str()).collect(),
             notes: page.notes,
-            verdict: words::verdict(page),
-            who: who(page),
+            verdict: words::verdict(&numbers),
+            who: who(&numbers),
             tiles: Tiles::new(evaluation, |metric| !has_glance || AT_A_GLANCE.contains(&metric.name.as_str())),
             statements: statements(evaluation),
-            horizon: page.horizon.map(|found| horizon(found, page.time_unit)),
+            horizon: numbers.horizon.map(|found| horizon(found, time_unit)),
             censoring: page.censoring,
-            numbers: Numbers::new(evaluation, page.time_unit, page.censoring)?,
+            numbers: Numbers::new(evaluation, time_unit, page.censoring)?,
             threshold: page.threshold,
             tnr: percent(report.class.tnr),
             ece: words::bins(&report.class),
-            decisions: decisions(page),
+            decisions: decisions(&numbers),
             criteria: criteria(report),
-            roc: panels(roc_figures(&page.groups.roc)?),
+            roc: panels(roc_figures(&groups.roc)?),
             calibration: panels(calibration_figures(evaluation)?),
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,

@@ -9,7 +9,7 @@ use super::super::format::{interval, number, percent, short, value};
 use super::super::models::signed;
 use super::super::tables::{Line, Table};
 use super::super::verdict::percent_of;
-use super::ClassPage;
+use super::ClassNumbers;
 
 /// A table of texts, filled in by the filter `class_table`; also of masks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,11 +55,11 @@ pub(in super::super) fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 }
 
 /// All tables of a page, in its order.
-pub(super) fn all(page: &ClassPage<'_>) -> Vec<ClassTable> {
-    let mut tables = vec![who(page)];
-    tables.extend(page.horizon.map(|found| horizon(found, page.time_unit)));
-    tables.push(decisions(page));
-    tables.extend(criteria(page.report));
+pub(super) fn all(numbers: &ClassNumbers<'_>) -> Vec<ClassTable> {
+    let mut tables = vec![who(numbers)];
+    tables.extend(numbers.horizon.map(|found| horizon(found, numbers.time_unit)));
+    tables.push(decisions(numbers));
+    tables.extend(criteria(numbers.report));
     tables
 }
 
@@ -86,36 +86,38 @@ fn by_attribute<T>(
 }
 
 /// Samples, classes, observed shares and predicted probabilities.
-pub(super) fn who(page: &ClassPage<'_>) -> ClassTable {
-    table_of_groups(std::slice::from_ref(page), &[None])
+pub(super) fn who(numbers: &ClassNumbers<'_>) -> ClassTable {
+    table_of_groups(&[numbers], &[None])
 }
 
 /// The same of several models on the same samples.
 pub(super) fn who_of_models(pages: &[ClassPage<'_>], models: &ClassModels) -> ClassTable {
     let names: Vec<Option<&str>> = models.models.iter().map(|(name, _)| Some(name.as_str())).collect();
-    table_of_groups(pages, &names)
+    let numbers: Vec<&ClassNumbers<'_>> = pages.iter().map(|page| &page.numbers).collect();
+    table_of_groups(&numbers, &names)
 }
 
-/// The samples of the first page, then the predictions of every page, with the name of its model in the header if it has one.
-fn table_of_groups(pages: &[ClassPage<'_>], names: &[Option<&str>]) -> ClassTable {
-    let summary = pages.first().map_or(&[][..], |page| &page.groups.summary);
+/// The samples, then the predictions of every model, with the name of its model in the header if it has one.
+fn table_of_groups(numbers: &[&ClassNumbers<'_>], names: &[Option<&str>]) -> ClassTable {
+    let summary = numbers.first().map_or(&[][..], |first| &first.groups.summary);
     let row = |of: &ClassSummary| {
         let share = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), percent_of);
         let ends = of.observed_interval;
         let ends = ends.map_or_else(|| "none".to_owned(), |(a, b)| format!("{:.1} to {:.1} %", a * 100.0, b * 100.0));
         let is_it = |other: &&ClassSummary| (&other.attribute, &other.level) == (&of.attribute, &of.level);
-        let predicted = |page: &ClassPage<'_>| {
-            let predicted = page.groups.summary.iter().find(is_it).and_then(|found| found.predicted);
+        let predicted = |numbers: &&ClassNumbers<'_>| {
+            let predicted = numbers.groups.summary.iter().find(is_it).and_then(|found| found.predicted);
             let ratio = of.observed.zip(predicted).filter(|(_, predicted)| *predicted > 0.0);
             let ratio = ratio.map_or_else(|| "none".to_owned(), |(observed, predicted)| number(observed / predicted));
             [share(predicted), ratio]
         };
         let counts = [of.n, of.n_subjects, of.n_positive, of.n - of.n_positive].map(|n| n.to_string());
-        let cells = counts.into_iter().chain([share(of.observed), ends]).chain(pages.iter().flat_map(predicted));
+        let cells = counts.into_iter().chain([share(of.observed), ends]).chain(numbers.iter().flat_map(predicted));
         (cells.collect(), None)
     };
     let mut header = texts(["group", "n", "subjects", "positive", "negative", "observed share"]);
-    header.push(pages.first().map_or_else(String::new, |page| format!("{} interval", percent(page.report.settings.level))));
+    let level = numbers.first().map(|first| format!("{} interval", percent(first.report.settings.level)));
+    header.push(level.unwrap_or_default());
     for name in names {
         let of = name.map_or_else(String::new, |name| format!(", {name}"));
         header.extend(["mean probability", "observed / predicted"].map(|column| format!("{column}{of}")));
@@ -161,7 +163,7 @@ fn difference(of: &Difference) -> String {
 }
 
 /// Who was left out at the horizon, and what that does to the AUC.
-pub(super) fn horizon(found: &HorizonReport, time_unit: &str) -> ClassTable {
+pub(in super::super) fn horizon(found: &HorizonReport, time_unit: &str) -> ClassTable {
     let (naive, weighted) = (estimates(&found.naive), estimates(&found.weighted));
     let lines: Vec<(usize, &LeftOut)> = found.left_out.iter().enumerate().collect();
     let row = |(place, of): &(usize, &LeftOut)| {
@@ -195,7 +197,7 @@ pub(super) fn horizon(found: &HorizonReport, time_unit: &str) -> ClassTable {
 }
 
 /// Who is called what at the threshold.
-pub(super) fn decisions(page: &ClassPage<'_>) -> ClassTable {
+pub(in super::super) fn decisions(numbers: &ClassNumbers<'_>) -> ClassTable {
     let row = |of: &ClassSummary| {
         let Some(counts) = &of.decisions else { return (vec!["none".to_owned(); 8], None) };
         let rate =
@@ -222,8 +224,8 @@ pub(super) fn decisions(page: &ClassPage<'_>) -> ClassTable {
         "true negative",
     ];
     let of = |of: &ClassSummary| (of.attribute.clone(), of.level.clone());
-    let rows = rows_of(&page.groups.summary, of, row);
-    let caption = format!("Decisions at the threshold {}", short(page.report.class.threshold));
+    let rows = rows_of(&numbers.groups.summary, of, row);
+    let caption = format!("Decisions at the threshold {}", short(numbers.report.class.threshold));
     ClassTable { name: "decisions", caption, header: texts(header), rows }
 }
 
@@ -244,7 +246,7 @@ pub(super) fn criteria_of(parity: &AttributeParity) -> [(&'static str, &'static 
 }
 
 /// Criteria of fairness; `None` without attributes.
-pub(super) fn criteria(report: &ClassReport) -> Option<ClassTable> {
+pub(in super::super) fn criteria(report: &ClassReport) -> Option<ClassTable> {
     let mut rows = Vec::new();
     for parity in &report.parity {
         let name = parity.attribute.clone();
@@ -287,18 +289,31 @@ pub(super) fn horizon_of_models(models: &ClassModels, horizon: &[HorizonReport])
 
 /// The criteria of every model; `None` without attributes.
 pub(super) fn criteria_of_models(models: &ClassModels) -> Option<ClassTable> {
-    let (_, first) = models.models.first()?;
+    let named: Vec<(&str, &ClassReport)> = models.models.iter().map(|(name, report)| (name.as_str(), report)).collect();
+    criteria_of_reports(&named, |_| true)
+}
+
+/// The criteria of every report, of the attributes of the first that are `wanted`; `None` without any. A report without an
+/// attribute has no criteria of it.
+pub(in super::super) fn criteria_of_reports(
+    reports: &[(&str, &ClassReport)],
+    wanted: impl Fn(&str) -> bool,
+) -> Option<ClassTable> {
+    let (_, first) = reports.first()?;
     let mut rows = Vec::new();
-    for (place, parity) in first.parity.iter().enumerate() {
+    for parity in first.parity.iter().filter(|parity| wanted(&parity.attribute)) {
         let name = parity.attribute.clone();
         rows.push(ClassRow { kind: "attribute", name, cells: Vec::new(), remark: None });
         for (k, (_, name, _)) in criteria_of(parity).into_iter().enumerate() {
-            let cell = |(_, report): &(String, ClassReport)| with_ends(criteria_of(&report.parity[place])[k].2);
-            let cells = models.models.iter().map(cell).collect();
+            let cell = |(_, report): &(&str, &ClassReport)| {
+                let own = report.parity.iter().find(|own| own.attribute == parity.attribute);
+                own.map_or_else(|| "none".to_owned(), |own| with_ends(criteria_of(own)[k].2))
+            };
+            let cells = reports.iter().map(cell).collect();
             rows.push(ClassRow { kind: "group", name: name.to_owned(), cells, remark: None });
         }
     }
-    let header = std::iter::once("criterion".to_owned()).chain(models.models.iter().map(|(name, _)| name.clone()));
+    let header = std::iter::once("criterion".to_owned()).chain(reports.iter().map(|(name, _)| (*name).to_owned()));
     let caption = format!("Criteria of fairness at the threshold {}", short(first.class.threshold));
     (!rows.is_empty()).then(|| ClassTable { name: "criteria", caption, header: header.collect(), rows })
 }

@@ -15,20 +15,20 @@ const NAMES: usize = 44;
 /// What leaving out the censored does comes first; then the metrics, who was evaluated, decisions and criteria.
 pub(super) fn render(page: &ClassPage<'_>, width: usize, colour: bool) -> String {
     let width = width.max(MIN_WIDTH);
-    let mut text = render_table(page.evaluation, width, colour);
+    let mut text = render_table(page.numbers.evaluation, width, colour);
     let mut extra = String::new();
     for line in wrap(&clean(page.threshold), width) {
         extra.push_str(&line);
         extra.push('\n');
     }
-    for line in words::left_out(page).iter().flat_map(|said| wrap(&clean(said), width)) {
+    for line in words::left_out(&page.numbers).iter().flat_map(|said| wrap(&clean(said), width)) {
         extra.push_str(&line);
         extra.push('\n');
     }
     // After the counts and the line on intervals.
     let place = text.find("\n\n").map_or(text.len(), |place| place + 1);
     text.insert_str(place, &extra);
-    for table in all(page) {
+    for table in all(&page.numbers) {
         text.push('\n');
         push(&mut text, &table, width);
     }

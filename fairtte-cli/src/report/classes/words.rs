@@ -7,21 +7,21 @@ use super::super::format::{interval, list, number, percent, short, value};
 use super::super::models::signed;
 use super::super::verdict::{largest_difference, percent_of, ranking, some_of, with_ends};
 use super::super::words::FEW_EVENTS;
-use super::ClassPage;
+use super::ClassNumbers;
 
 /// How good the model is, whether groups differ, whether probabilities are right, what decisions do, and what leaving out the
 /// censored does.
-pub(super) fn verdict(page: &ClassPage<'_>) -> Vec<String> {
-    let mut said = vec![overall(page)];
-    said.extend(page.evaluation.metrics.first().map(|metric| largest_difference(metric, page.evaluation)));
-    said.extend(calibration(&page.groups.summary));
-    said.extend(decisions(page));
-    said.extend(left_out(page));
+pub(in super::super) fn verdict(numbers: &ClassNumbers<'_>) -> Vec<String> {
+    let mut said = vec![overall(numbers)];
+    said.extend(numbers.evaluation.metrics.first().map(|metric| largest_difference(metric, numbers.evaluation)));
+    said.extend(calibration(&numbers.groups.summary));
+    said.extend(decisions(numbers));
+    said.extend(left_out(numbers));
     said
 }
 
-fn overall(page: &ClassPage<'_>) -> String {
-    let report = page.evaluation;
+fn overall(numbers: &ClassNumbers<'_>) -> String {
+    let report = numbers.evaluation;
     let level = if report.settings.replicates > 0 {
         format!(" (in brackets: {} intervals)", percent(report.settings.level))
     } else {
@@ -72,25 +72,25 @@ fn name(of: &ClassSummary) -> String {
 }
 
 /// Who is called positive, and how unequal the errors are.
-fn decisions(page: &ClassPage<'_>) -> Option<String> {
-    let all = page.groups.summary.first()?;
+fn decisions(numbers: &ClassNumbers<'_>) -> Option<String> {
+    let all = numbers.groups.summary.first()?;
     let counts = all.decisions?;
     let rate =
         |rate: Result<f64, _>| rate.map_or_else(|_: fairtte_metrics::MetricError| "undefined".to_owned(), percent_of);
     let mut text = format!(
         "At the threshold {}, {:.0} of {} samples are called positive; {} of the positive samples are missed (FNR), {} of the negative \
          ones are called positive (FPR).",
-        short(page.report.class.threshold),
+        short(numbers.report.class.threshold),
         counts.true_positive + counts.false_positive,
         all.n,
         rate(counts.false_negative_rate()),
         rate(counts.false_positive_rate())
     );
-    let of_underdiagnosis = match page.report.class.underdiagnosis {
+    let of_underdiagnosis = match numbers.report.class.underdiagnosis {
         Underdiagnosis::MissedDisease => "FNR",
         Underdiagnosis::CalledNoFinding => "FPR",
     };
-    for parity in &page.report.parity {
+    for parity in &numbers.report.parity {
         let gap = &parity.underdiagnosis_difference;
         let Some(_) = gap.value else { continue };
         let range = interval(gap).map_or_else(String::new, |ends| format!(" (interval {ends})"));
@@ -104,10 +104,10 @@ fn decisions(page: &ClassPage<'_>) -> Option<String> {
 }
 
 /// What leaving out the censored does to the AUC.
-pub(super) fn left_out(page: &ClassPage<'_>) -> Option<String> {
-    let found = page.horizon?;
+pub(super) fn left_out(numbers: &ClassNumbers<'_>) -> Option<String> {
+    let found = numbers.horizon?;
     let LeftOut { n, n_left_out, .. } = *found.left_out.first()?;
-    let by = format!("{} {}", short(found.horizon), page.time_unit);
+    let by = format!("{} {}", short(found.horizon), numbers.time_unit);
     let by = by.trim_end();
     if n_left_out == 0 {
         return Some(format!("No sample is censored by {by}: all {n} samples have a class."));
@@ -172,7 +172,7 @@ pub(crate) fn threshold_sentence(
 }
 
 /// The bins of the expected calibration error, in words.
-pub(super) fn bins(class: &ClassSettings) -> String {
+pub(in super::super) fn bins(class: &ClassSettings) -> String {
     let error = class.calibration_error;
     let kind = match error.bins {
         Bins::EqualWidth => "equal width",

@@ -3,8 +3,10 @@
 
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, csv_text};
+use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{CohortMetric, Difference};
 
+use super::super::classes::flat_rows;
 use super::super::flat::{FlatRow, columns, of_difference, of_number, rows};
 use super::ExternalPage;
 use crate::case_mix::{CaseMixCell, CaseMixLine};
@@ -26,13 +28,20 @@ pub(crate) fn external_csv(page: &ExternalPage<'_>) -> Result<String, DataError>
         (COHORTS[0], &reports.internal, (|line| &line.internal) as fn(&CaseMixLine) -> &CaseMixCell),
         (COHORTS[1], &reports.external, |line| &line.external),
     ] {
-        add(name, rows(report));
+        add(name, of_cohort(page, name, report));
         add(name, page.case_mix.lines.iter().flat_map(|line| of_cell(line, cell(line))).collect());
     }
     add(COHORTS[2], reports.metrics.iter().flat_map(differences).collect());
     add(COHORTS[2], page.case_mix.lines.iter().filter_map(of_smd).collect());
     let own = ("cohort".to_owned(), ColumnValues::Borrowed(cohort));
     csv_text(std::iter::once(own).chain(columns(&all)).collect())
+}
+
+/// The rows of one cohort.
+fn of_cohort(page: &ExternalPage<'_>, name: &str, report: &EvaluationReport) -> Vec<FlatRow> {
+    let Some(class) = &page.class else { return rows(report) };
+    let side = usize::from(name != COHORTS[0]);
+    flat_rows(class.reports[side], report, class.groups[side], class.horizon.map(|of| of[side]))
 }
 
 fn differences(metric: &CohortMetric) -> Vec<FlatRow> {

@@ -71,7 +71,7 @@ pub(in super::super) fn metric_lines(reports: &CohortReports) -> Vec<MetricLines
             direction: rows::direction(metric),
             convention: &metric.convention,
             same_as: same_as(reports, place).map(|other| other.label.as_str()),
-            lines: lines(found, &reports.external),
+            lines: lines(found, metric, &reports.external),
             changes: changes(found, &reports.external),
         }
     };
@@ -85,7 +85,7 @@ fn same_as(reports: &CohortReports, place: usize) -> Option<&MetricReport> {
     (own.name == other.name).then_some(own)
 }
 
-fn lines(metric: &CohortMetric, report: &EvaluationReport) -> Vec<Line> {
+fn lines(metric: &CohortMetric, own: &MetricReport, report: &EvaluationReport) -> Vec<Line> {
     let mut lines = vec![Line::of("all", "all".to_owned(), &metric.overall, report)];
     for by in &metric.attributes {
         let group =
@@ -95,7 +95,7 @@ fn lines(metric: &CohortMetric, report: &EvaluationReport) -> Vec<Line> {
         let left_out = by.groups.len() - by.compared.len();
         if left_out > 0 && by.gap.internal.value.is_some() {
             let of = by.compared.join(", ");
-            gap.remarks.insert(0, format!("of the groups with enough events in both cohorts: {of}"));
+            gap.remarks.insert(0, format!("of the groups with {} in both cohorts: {of}", rows::enough(own)));
         }
         lines.push(gap);
     }

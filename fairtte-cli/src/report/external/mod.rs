@@ -1,6 +1,7 @@
 //! One model in the test part of its run and in other data: the page of an external validation, its flat table and the
 //! tables of a terminal.
 
+mod classes;
 mod flat;
 mod lines;
 mod page;
@@ -14,6 +15,7 @@ use fairtte_metrics::evaluation::CohortReports;
 use super::ReportError;
 use crate::case_mix::CaseMix;
 
+pub(crate) use classes::ExternalClass;
 pub(crate) use flat::external_csv;
 pub(super) use lines::{CaseMixText, ChangeLine, Line, MetricLines, Side, case_mix_lines, metric_lines};
 pub(crate) use verdict::external_verdict;
@@ -34,12 +36,15 @@ pub(crate) struct ExternalPage<'a> {
     pub(crate) case_mix: &'a CaseMix,
     /// Unit of all times; may be empty.
     pub(crate) time_unit: &'a str,
-    /// What the censoring curve of the external data was fitted on; that of the internal ones is always the training part.
+    /// What the censoring curve of the external data was fitted on; that of the internal ones is always the training part. Empty
+    /// where nobody is censored.
     pub(crate) censoring: &'a str,
     /// Warnings that must be read before the numbers, one paragraph each.
     pub(crate) warnings: &'a [String],
     /// Remarks for the reader, one paragraph each.
     pub(crate) notes: &'a [String],
+    /// Where a class is predicted; then times are those of its horizon only.
+    pub(crate) class: Option<ExternalClass<'a>>,
     /// Name of the file with the flat table, under which the page offers it.
     pub(crate) csv: &'a str,
 }

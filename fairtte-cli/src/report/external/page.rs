@@ -4,6 +4,7 @@ use fairtte_metrics::evaluation::{CalibrationCurve, GroupSummary};
 use serde::Serialize;
 
 use super::super::ReportError;
+use super::super::classes::{ClassTable, bins};
 use super::super::download::Download;
 use super::super::format::{count, number, percent};
 use super::super::names::names_of_metrics;
@@ -30,6 +31,10 @@ struct Context<'a> {
     facts: &'a [(String, String)],
     verdict: Vec<String>,
     summary: Vec<SummaryLine>,
+    /// Where a class is predicted.
+    class: Option<Class<'a>>,
+    /// The title of columns with numbers of events.
+    events: &'static str,
     reading: &'a str,
     window: String,
     rule: Option<&'a str>,
@@ -47,6 +52,16 @@ struct Context<'a> {
     case_mix: Vec<CaseMixText>,
     small: String,
     csv: Download<'a>,
+}
+
+/// What the page has of a class.
+#[derive(Serialize)]
+struct Class<'a> {
+    threshold: &'a str,
+    /// What leaving out the censored does in each cohort; empty where the class is not made from times.
+    left_out: Vec<String>,
+    tables: Vec<ClassTable>,
+    ece: String,
 }
 
 #[derive(Serialize)]
@@ -74,22 +89,39 @@ struct Metric<'a> {
 
 /// The risks of one group in both cohorts.
 #[derive(Serialize)]
-struct RiskLine {
+pub(super) struct RiskLine {
     /// `all`, `attribute` or `group`.
-    kind: &'static str,
-    name: String,
-    sides: [RiskSide; 2],
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) sides: [RiskSide; 2],
 }
 
+/// Risks at the horizon, or probabilities of a class; an event is then a positive sample.
 #[derive(Default, Serialize)]
-struct RiskSide {
-    events: String,
-    observed: String,
-    predicted: String,
-    ratio: String,
-    ratio_interval: Option<String>,
-    ici: String,
-    remark: Option<String>,
+pub(super) struct RiskSide {
+    pub(super) events: String,
+    pub(super) observed: String,
+    pub(super) predicted: String,
+    pub(super) ratio: String,
+    pub(super) ratio_interval: Option<String>,
+    pub(super) ici: String,
+    pub(super) remark: Option<String>,
+}
+
+impl RiskSide {
+    /// That of a cohort without the group.
+    pub(super) fn absent() -> Self {
+        let none = || "none".to_owned();
+        Self {
+            events: none(),
+            observed: none(),
+            predicted: none(),
+            ratio: none(),
+            ratio_interval: None,
+            ici: none(),
+            remark: Some("no such group".to_owned()),
+        }
+    }
 }
 
 impl<'a> Context<'a> {
@@ -97,7 +129,7 @@ impl<'a> Context<'a> {
         let reports = page.reports;
         let cohort = |name, who, report: &fairtte_metrics::EvaluationReport| {
             let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-            Cohort { name, who, samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")) }
+            Cohort { name, who, samples: format!("{samples} of {subjects}, {}", rows::events(report)) }
         };
         let report = &reports.external;
         let horizon = rows::horizon(report, page.time_unit);
@@ -109,6 +141,13 @@ impl<'a> Context<'a> {
             facts: page.facts,
             verdict: external_verdict(page),
             summary: summary(page),
+            class: page.class.as_ref().map(|class| Class {
+                threshold: class.threshold,
+                left_out: class.left_out(page.time_unit),
+                tables: class.tables(page.time_unit),
+                ece: bins(&class.reports[1].class),
+            }),
+            events: rows::events_column(report),
             reading: &report.reading,
             window: rows::window(report, page.time_unit),
             rule: report.times.as_ref().map(|window| window.rule.as_str()),
@@ -120,7 +159,10 @@ impl<'a> Context<'a> {
             censoring: page.censoring,
             metrics: metrics(page)?,
             calibration: calibration_of_cohorts(&[("internal", &reports.internal), ("external", report)])?,
-            risks: risks(page),
+            risks: match &page.class {
+                Some(class) => class.shares([&reports.internal, report]),
+                None => risks(page),
+            },
             case_mix: case_mix_lines(page.case_mix, horizon.as_deref(), page.time_unit),
             horizon,
             small: number(SMALL).trim_end_matches('0').to_owned(),
@@ -198,9 +240,7 @@ fn risk_side(
     let none = || "none".to_owned();
     let is_it = |a: &Option<String>, l: &Option<String>| a.as_ref() == attribute && l.as_ref() == level;
     let Some(group) = report.groups_summary.iter().find(|group| is_it(&group.attribute, &group.level)) else {
-        let absent = Some("no such group".to_owned());
-        let side = RiskSide { events: none(), observed: none(), predicted: none(), ..RiskSide::default() };
-        return RiskSide { ratio: none(), ici: none(), remark: absent, ..side };
+        return RiskSide::absent();
     };
     let risk = group.at_horizon.as_ref();
     let curve: Option<&CalibrationCurve> =

@@ -1,5 +1,6 @@
 //! The tables for a terminal: the verdict, per metric both cohorts and their difference, and the case mix.
 
+use super::super::classes::push;
 use super::super::format::{clean, count, elide, wrap};
 use super::super::rows;
 use super::lines::{CaseMixText, Line, case_mix_lines, metric_lines};
@@ -22,9 +23,16 @@ pub(super) fn render(page: &ExternalPage<'_>, width: usize) -> String {
             table.wrapped(INDENT, &format!("every number is that of {other}"));
             continue;
         }
-        let head = table.row("", ["internal", "external", "change", "interval", "Holm p", "events"]);
+        let events = rows::events_column(&page.reports.external);
+        let head = table.row("", ["internal", "external", "change", "interval", "Holm p", events]);
         table.line(&head);
         metric.lines.iter().for_each(|line| table.metric_line(line));
+    }
+    if let Some(class) = &page.class {
+        for of_class in class.tables(page.time_unit) {
+            table.text.push('\n');
+            push(&mut table.text, &of_class, table.width);
+        }
     }
     table.case_mix();
     table.text
@@ -43,16 +51,26 @@ impl Table<'_> {
             [("internal", page.internal, &page.reports.internal), ("external", page.external, &page.reports.external)]
         {
             let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-            let events = count(report.n_events, "event");
-            self.wrapped("", &format!("{name}: {who}, {samples} of {subjects}, {events}"));
+            self.wrapped("", &format!("{name}: {who}, {samples} of {subjects}, {}", rows::events(report)));
         }
         let report = &page.reports.external;
-        self.wrapped("", &format!("censoring curve of the external data: {}", page.censoring));
-        self.wrapped("", &format!("curves read: {}", report.reading));
-        self.wrapped("", &format!("intervals: {}; each cohort by itself", rows::bootstrap(&report.settings)));
-        self.wrapped("", &format!("evaluation times of both: {}", rows::window(report, page.time_unit)));
-        for sentence in page.cut() {
-            self.wrapped(INDENT, &sentence);
+        if !page.censoring.is_empty() {
+            self.wrapped("", &format!("censoring curve of the external data: {}", page.censoring));
+        }
+        let intervals = format!("intervals: {}; each cohort by itself", rows::bootstrap(&report.settings));
+        if let Some(class) = &page.class {
+            self.wrapped("", &intervals);
+            self.wrapped("", class.threshold);
+            for sentence in class.left_out(page.time_unit) {
+                self.wrapped("", &sentence);
+            }
+        } else {
+            self.wrapped("", &format!("curves read: {}", report.reading));
+            self.wrapped("", &intervals);
+            self.wrapped("", &format!("evaluation times of both: {}", rows::window(report, page.time_unit)));
+            for sentence in page.cut() {
+                self.wrapped(INDENT, &sentence);
+            }
         }
         self.text.push('\n');
         for sentence in external_verdict(page) {

@@ -86,6 +86,7 @@ fn with_page<T>(reports: &CohortReports, of: impl FnOnce(&ExternalPage<'_>) -> T
         censoring: "the other data",
         warnings: &[],
         notes: &notes,
+        class: None,
         csv: "external.csv",
     })
 }

@@ -24,7 +24,10 @@ pub(crate) fn external_verdict(page: &ExternalPage<'_>) -> Vec<String> {
         verdict.push(change(found, metric, error));
         verdict.push(change_of_groups(found, metric, error));
     }
-    verdict.extend(calibration(page));
+    verdict.extend(match &page.class {
+        Some(class) => class.calibration(page),
+        None => calibration(page),
+    });
     verdict
 }
 
@@ -97,9 +100,10 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     let tested: Vec<(&str, &GroupDifference, f64)> =
         all.filter_map(|(attribute, change)| Some((attribute, change, p_of(&change.difference)?))).collect();
     if tested.is_empty() {
+        let enough = rows::enough(metric);
         return format!(
-            "Whether {label} changes more for one group than for another cannot be said: no two groups have enough events \
-             in both cohorts and an interval."
+            "Whether {label} changes more for one group than for another cannot be said: no two groups have {enough} in \
+             both cohorts and an interval."
         );
     }
     let size = |change: &GroupDifference| change.difference.value.map_or(0.0, f64::abs);
@@ -152,7 +156,7 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
 }
 
 /// The change of a metric over all samples that chance does not explain.
-fn clear_difference<'a>(page: &ExternalPage<'a>, name: &str) -> Option<(&'a InBoth, String)> {
+pub(super) fn clear_difference<'a>(page: &ExternalPage<'a>, name: &str) -> Option<(&'a InBoth, String)> {
     let reports = page.reports;
     let both = &reports.metrics.iter().find(|metric| metric.name == name)?.overall;
     let p = p_of(&both.difference).filter(|p| *p < 1.0 - reports.internal.settings.level)?;

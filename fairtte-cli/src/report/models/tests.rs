@@ -103,7 +103,9 @@ fn the_page_says_of_every_model_what_its_own_page_says() {
         let first = super::super::format::escape(&expected[0]);
         assert!(plain.contains(&first), "{first}\n{plain}");
     }
-    for part in ["calibration-model", "calibration-cnn_by-sex", "calibration-copy_by-sex", "decision-all", "decision-sex_f"] {
+    for part in
+        ["calibration-model", "calibration-cnn_by-sex", "calibration-copy_by-sex", "decision-all", "decision-sex_f"]
+    {
         assert!(html.contains(&format!("<title id=\"{part}-title\">")), "{part}");
     }
     let who = html.split("<table class=\"numbers who\">").nth(1).unwrap().split("</table>").next().unwrap();

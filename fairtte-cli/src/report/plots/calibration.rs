@@ -30,6 +30,12 @@ struct Words {
     event: &'static str,
 }
 
+impl Words {
+    fn of(report: &EvaluationReport) -> &'static Self {
+        if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON }
+    }
+}
+
 const AT_HORIZON: Words = Words {
     title: "Predicted and observed risk at the horizon",
     predicted: "predicted risk",
@@ -60,11 +66,7 @@ pub(crate) fn calibration_side_by_side(
 pub(crate) fn calibration_of_models(models: &[(&str, &EvaluationReport)]) -> Result<Option<GroupFigure>, ReportError> {
     let of_model = |(name, report): &(&str, &EvaluationReport)| {
         let curve = report.calibration.iter().find(|curve| curve.attribute.is_none())?;
-        Some(CalibrationCurve {
-            attribute: Some("model".to_owned()),
-            level: Some((*name).to_owned()),
-            ..curve.clone()
-        })
+        Some(CalibrationCurve { attribute: Some("model".to_owned()), level: Some((*name).to_owned()), ..curve.clone() })
     };
     let curves: Vec<CalibrationCurve> = models.iter().filter_map(of_model).collect();
     let scale = scale_of(models.iter().map(|(_, report)| *report));
@@ -76,13 +78,9 @@ fn scale_of<'a>(reports: impl Iterator<Item = &'a EvaluationReport>) -> UpTo {
     let (mut end, mut words) = (0.0_f64, &AT_HORIZON);
     for report in reports {
         end = end.max(end_of_risks(&report.calibration));
-        words = words_of(report);
+        words = Words::of(report);
     }
     UpTo { end, words }
-}
-
-fn words_of(report: &EvaluationReport) -> &'static Words {
-    if report.class.is_some() { &OF_CLASS } else { &AT_HORIZON }
 }
 
 /// Both axes go from 0 to `end`.

@@ -40,9 +40,10 @@ pub(crate) fn cohort_forest<'a>(
     found: &'a CohortMetric,
     id: &str,
 ) -> Result<String, ReportError> {
+    let events = if is_of_class(metrics[0]) { "positive" } else { "events" };
     let block = |name: String, both: &InBoth| {
         let (internal, external) = (both.internal.n_events, both.external.n_events);
-        format!("{name} (events: {internal} internal, {external} external)")
+        format!("{name} ({events}: {internal} internal, {external} external)")
     };
     let rows =
         |both: &'a InBoth| vec![("internal".to_owned(), &both.internal), ("external".to_owned(), &both.external)];

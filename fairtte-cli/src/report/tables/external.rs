@@ -1,5 +1,6 @@
 //! The tables of the page of an external validation.
 
+use super::super::classes::ClassTable;
 use super::super::external::{
     CaseMixText, ExternalPage, Line as CohortLine, MetricLines, case_mix_lines, metric_lines,
 };
@@ -18,10 +19,13 @@ pub(crate) fn tables_of_external(page: &ExternalPage<'_>) -> Vec<Table> {
         header: ["variable", "internal", "external", "SMD"].map(str::to_owned).to_vec(),
         lines: mix.into_iter().map(of_case_mix).collect(),
     }];
-    let interval = interval_name(&page.reports.external);
+    let (interval, events) = (interval_name(&page.reports.external), rows::events_column(&page.reports.external));
+    if let Some(class) = &page.class {
+        tables.extend(class.tables(page.time_unit).into_iter().map(ClassTable::sheet));
+    }
     for (metric, id) in metric_lines(page.reports).into_iter().zip(names_of_metrics(&page.reports.internal.metrics)) {
         if metric.same_as.is_none() {
-            tables.extend(of_metric(&metric, &id, &interval));
+            tables.extend(of_metric(&metric, (&id, events), &interval));
         }
     }
     tables
@@ -36,8 +40,8 @@ fn of_case_mix(line: CaseMixText) -> Line {
     }
 }
 
-fn of_metric(metric: &MetricLines<'_>, id: &str, interval: &str) -> Vec<Table> {
-    let header = ["samples", "internal", "events", "external", "events", "change", interval, "p", "Holm"];
+fn of_metric(metric: &MetricLines<'_>, (id, events): (&str, &str), interval: &str) -> Vec<Table> {
+    let header = ["samples", "internal", events, "external", events, "change", interval, "p", "Holm"];
     let mut tables = vec![Table {
         name: format!("external-{id}"),
         caption: format!("{} of both cohorts; change: external minus internal.", metric.label),

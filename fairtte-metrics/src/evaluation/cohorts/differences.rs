@@ -1,7 +1,7 @@
 //! The differences of one metric between two cohorts, external minus internal.
 
 use super::{CohortAttribute, CohortMetric, InBoth, Shared, SharedLevel, Side, SideAttribute};
-use crate::evaluation::evaluated::{Counted, Sampled};
+use crate::evaluation::evaluated::Sampled;
 use crate::evaluation::report::{Difference, Estimate, GroupDifference};
 use crate::evaluation::simultaneous::p_by_bisection;
 use crate::evaluation::summary::{Samples, difference_of, holm, judged, to_adjust};
@@ -45,7 +45,7 @@ impl CohortMetric {
 fn attribute(sides: [&SideAttribute; 2], shared: &Shared, settings: &EvaluationSettings) -> CohortAttribute {
     let [internal, external] = sides;
     let groups = shared.levels.iter().enumerate().map(|(place, level)| {
-        let both = in_both([&internal.groups[place], &external.groups[place]], level, settings);
+        let both = in_both([&internal.groups[place], &external.groups[place]], (shared, level), settings);
         (level.level.clone(), both)
     });
     let compared = shared.levels.iter().filter(|level| level.is_compared);
@@ -64,7 +64,7 @@ fn attribute(sides: [&SideAttribute; 2], shared: &Shared, settings: &EvaluationS
 
 fn in_both(
     [internal, external]: [&Option<(Estimate, Sampled)>; 2],
-    level: &SharedLevel,
+    (shared, level): (&Shared, &SharedLevel),
     settings: &EvaluationSettings,
 ) -> InBoth {
     let absent = |cohort| MetricError::NoSuchGroup { level: level.level.clone(), cohort };
@@ -75,7 +75,7 @@ fn in_both(
     let difference = match (internal, external) {
         (Some((_, internal)), Some((_, external))) => {
             let found = difference_of(external, internal, Samples::Independent, settings);
-            judged(found, Counted::Events, level.n_events, settings.min_events)
+            judged(found, shared.counted, level.n_events, settings.min_events)
         }
         (None, _) => no_difference(absent("internal").to_string()),
         (_, None) => no_difference(absent("external").to_string()),
@@ -169,7 +169,8 @@ fn changes(
         };
         let found = difference_of(&within(external)?, &within(internal)?, Samples::Independent, settings);
         let (first, second) = (&shared.levels[first], &shared.levels[second]);
-        let difference = judged(found, Counted::Events, first.n_events.min(second.n_events), settings.min_events);
+        let n = first.n_events.min(second.n_events);
+        let difference = judged(found, shared.counted, n, settings.min_events);
         Some(GroupDifference { first: first.level.clone(), second: second.level.clone(), difference })
     };
     pairs.into_iter().filter_map(of_pair).collect()

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
 mod any_metric;
+mod class_cohorts;
 mod cohort;
 mod cohorts;
 mod comparison;

@@ -115,11 +115,6 @@ fn what_other_data_of_a_class_cannot_have_is_refused_in_a_sentence() {
     fail(predict.into_iter().chain(["--horizon", "1"]), CONFIG, "--horizon: the run predicts a class");
     let other = predicted(folder, folder.join("run").as_path(), &["disease", "sex", "x0", "x1"], "other");
     let evaluate = ["evaluate", &text(&other)];
-    fail(
-        evaluate.into_iter().chain(["--internal", &run]),
-        CONFIG,
-        "--internal: two cohorts are compared by survival curves",
-    );
     fail(evaluate.into_iter().chain(["--censoring", "own"]), CONFIG, "--censoring: the class was read");
     fail(evaluate.into_iter().chain(["--part", "test"]), CONFIG, "--part");
     // Without labels there are probabilities and nothing to evaluate.

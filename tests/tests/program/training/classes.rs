@@ -190,7 +190,6 @@ fn commands_that_need_curves_refuse_a_run_of_a_class() {
     succeed(["train", "--config", &config]);
     let folder_of_run = words(&folder.path().join("run"));
     let sentence = "predicts a class ([task] kind = \"binary\")";
-    fail(["card", &folder_of_run], CONFIG, sentence);
     fail(["bias", &folder_of_run], CONFIG, sentence);
     let maps = words(&folder.path().join("maps"));
     fail(["explain", &folder_of_run, "--output", &maps, "--horizon", "1", "--samples", "p0001"], CONFIG, sentence);

@@ -16,8 +16,10 @@ use super::super::predicted::{PredictionRecord, require_same_unit};
 use super::super::publish::Target;
 use super::super::{Outputs, dry_run, facts_of_labels, with_intersections};
 use super::Evaluated;
+use super::external::{self, Compared, Internal};
 use super::of_run::Saved;
 use super::publish::{Source, publish};
+use super::read::Tables;
 use super::settings::Settings;
 use super::trained::{Censoring, Trained};
 use crate::CliError;
@@ -28,81 +30,125 @@ use crate::run_folder::{OpenRun, RunFolder};
 /// How predictions were made: each sample by the run whose test part has it.
 const OUT_OF_FOLD: &str = "out of fold";
 
-/// `fairtte evaluate DIR` of a folder whose runs predict a class.
+/// `fairtte evaluate DIR` of a folder whose runs predict a class; with `--internal` beside the test part of a run.
 pub(in super::super) fn run_of_predicted(
     arguments: &Evaluate,
     path: &Path,
     record: &PredictionRecord,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    if arguments.external.internal.is_some() {
-        let message = "two cohorts are compared by survival curves so far, expected no --internal for a class";
-        let help = "fairtte evaluate RUN shows the other report";
-        return Err(CliError::setting("--internal", message.to_owned(), Some(help)));
-    }
     let folder = RunFolder::new(path);
-    let (mut notes, mut open) = (record.notes.clone(), None);
-    match OpenRun::read(&record.runs[0].path) {
-        Ok(found) => open = Some(found),
-        Err(error) => notes.push(format!("The settings are the defaults, because the run cannot be read ({error}).")),
-    }
+    let mut notes = record.notes.clone();
     let horizon = record.task.as_ref().and_then(|task| task.binary).map(|binary| binary.horizon);
+    let internal = arguments.external.internal.as_deref();
+    let internal = internal.map(|run| Internal::open(run, record, &folder, horizon, &mut notes)).transpose()?;
+    let mut open = internal.as_ref().map(|internal| internal.open.clone());
+    if open.is_none() {
+        match OpenRun::read(&record.runs[0].path) {
+            Ok(found) => open = Some(found),
+            Err(error) => {
+                notes.push(format!("The settings are the defaults, because the run cannot be read ({error})."));
+            }
+        }
+    }
     let usual = EvaluationSettings::default();
     let base = open.as_ref().map_or(&usual, |open| &open.file.evaluation);
-    let mut settings = Settings::of_run(arguments, base, horizon)?;
-    let target = Target::named(arguments.output.as_deref().unwrap_or(path), outputs.part);
+    let settings = Settings::of_run(arguments, base, horizon)?;
+    let output = arguments.output.as_deref().unwrap_or(path);
+    let target = if internal.is_some() { Target::external(output) } else { Target::named(output, outputs.part) };
     let target = target.with_exports(&arguments.exports);
     if arguments.dry_run {
         return dry_run(&format!("the data of {}", path.display()), arguments, &target, &settings);
     }
-    let saved = open.as_ref().map(|open| Ok::<_, CliError>((open, Saved::read(open)?))).transpose()?;
-    let (cohort, mut groups) = read_cohort(&folder.cohort())?;
-    if let Some((open, _)) = &saved {
-        groups = with_known_intersections(groups, open)?;
-    }
-    let predictions = read_probabilities(&folder.predictions())?;
-    let order = match_predictions(&cohort, &cohort.all_rows(), &predictions.samples)?;
-    let censoring = match (horizon, &saved, arguments.external.censoring) {
-        (None, _, None) => None,
-        (None, _, Some(_)) => {
-            let message = "the class was read and not made from times, so that nobody is censored".to_owned();
-            return Err(CliError::setting("--censoring", message, None));
-        }
-        // The training parts of the folds are the pooled samples.
-        (Some(horizon), Some((_, saved)), asked)
-            if asked == Some(CensoringOf::Train) || asked.is_none() && record.prediction != OUT_OF_FOLD =>
-        {
-            require_same_unit(&cohort, &saved.cohort.time_unit, "the run")?;
-            let outcomes = saved.cohort.outcomes(saved.split.rows(Part::Train))?;
-            Some(Censoring { horizon, outcomes, fitted_on: "train" })
-        }
-        (Some(_), None, Some(CensoringOf::Train)) => {
-            let message = "the run that predicted these data is not there any more, expected `own`".to_owned();
-            return Err(CliError::setting("--censoring", message, None));
-        }
-        (Some(horizon), _, _) => {
-            notes.push(
-                "The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned(),
-            );
-            Some(Censoring { horizon, outcomes: cohort.outcomes(&cohort.all_rows())?, fitted_on: "evaluated" })
-        }
-    };
-    notes.extend(notes_on_groups(&groups));
-    let facts = facts(&folder, record, &cohort, censoring.as_ref());
-    let trained = Trained {
-        name: record.by(),
-        path: folder.predictions(),
-        positive: cohort.classes(horizon)?.positive,
-        probability: order.into_iter().map(|row| predictions.probability[row]).collect(),
-        groups,
-        cohort,
-        censoring,
-    };
-    let mut tables = trained.tables()?;
-    (tables.notes, tables.facts) = (notes, facts);
+    let saved = open.map(|open| {
+        let predictions = internal.as_ref().map_or_else(|| open.folder.predictions(), |of| of.predictions.clone());
+        let saved = Saved::read(&open, &predictions)?;
+        Ok::<_, CliError>((open, saved))
+    });
+    let saved = saved.transpose()?;
+    let call = Call { arguments, folder: &folder, record, horizon, saved: saved.as_ref() };
+    let (mut tables, mut settings) = (call.tables(notes)?, settings);
     if settings.threshold.chosen == "default" {
-        match &saved {
-            Some((open, saved)) if record.runs.len() == 1 => {
+        call.choose_threshold(internal.is_some(), &mut tables, &mut settings)?;
+    }
+    if let (Some(_), Some((open, saved))) = (&internal, &saved) {
+        return external::run(&Compared { open, saved, record, folder: &folder, tables }, &settings, &target, outputs);
+    }
+    let evaluated = Evaluated::new(&tables, &settings, 0)?;
+    let title = format!("Predictions for {}", tables.cohort.name);
+    let source = Source { title: Some(&title), part: "all", warnings: &[] };
+    publish(&source, &tables, &evaluated, &settings, &target, outputs)
+}
+
+/// The other data, and the run if it is still there.
+struct Call<'a> {
+    arguments: &'a Evaluate,
+    folder: &'a RunFolder,
+    record: &'a PredictionRecord,
+    horizon: Option<f64>,
+    saved: Option<&'a (OpenRun, Saved)>,
+}
+
+impl Call<'_> {
+    /// What is evaluated.
+    fn tables(&self, mut notes: Vec<String>) -> Result<Tables, CliError> {
+        let (cohort, mut groups) = read_cohort(&self.folder.cohort())?;
+        if let Some((open, _)) = self.saved {
+            groups = with_known_intersections(groups, open)?;
+        }
+        let predictions = read_probabilities(&self.folder.predictions())?;
+        let order = match_predictions(&cohort, &cohort.all_rows(), &predictions.samples)?;
+        let censoring = self.censoring(&cohort, &mut notes)?;
+        notes.extend(notes_on_groups(&groups));
+        let facts = facts(self.folder, self.record, &cohort, censoring.as_ref());
+        let trained = Trained {
+            name: self.record.by(),
+            path: self.folder.predictions(),
+            positive: cohort.classes(self.horizon)?.positive,
+            probability: order.into_iter().map(|row| predictions.probability[row]).collect(),
+            groups,
+            cohort,
+            censoring,
+        };
+        Ok(Tables { notes, facts, ..trained.tables()? })
+    }
+
+    /// The sample of the censoring curve, where the class is made from times.
+    fn censoring(&self, cohort: &Cohort, notes: &mut Vec<String>) -> Result<Option<Censoring>, CliError> {
+        let asked = self.arguments.external.censoring;
+        let refused = |message: &str| Err(CliError::setting("--censoring", message.to_owned(), None));
+        match (self.horizon, self.saved, asked) {
+            (None, _, None) => Ok(None),
+            (None, _, Some(_)) => refused("the class was read and not made from times, so that nobody is censored"),
+            // The training parts of the folds are the pooled samples.
+            (Some(horizon), Some((_, saved)), asked)
+                if asked == Some(CensoringOf::Train) || asked.is_none() && self.record.prediction != OUT_OF_FOLD =>
+            {
+                require_same_unit(cohort, &saved.cohort.time_unit, "the run")?;
+                let outcomes = saved.cohort.outcomes(saved.split.rows(Part::Train))?;
+                Ok(Some(Censoring { horizon, outcomes, fitted_on: "train" }))
+            }
+            (Some(_), None, Some(CensoringOf::Train)) => {
+                refused("the run that predicted these data is not there any more, expected `own`")
+            }
+            (Some(horizon), _, _) => {
+                notes.push(
+                    "The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned(),
+                );
+                Ok(Some(Censoring { horizon, outcomes: cohort.outcomes(&cohort.all_rows())?, fitted_on: "evaluated" }))
+            }
+        }
+    }
+
+    /// That of the validation part of the run; of several runs there is none unless one of them `is_internal`.
+    fn choose_threshold(
+        &self,
+        is_internal: bool,
+        tables: &mut Tables,
+        settings: &mut Settings,
+    ) -> Result<(), CliError> {
+        match self.saved {
+            Some((open, saved)) if is_internal || self.record.runs.len() == 1 => {
                 // People of other data may have the same names.
                 let own: HashSet<(&SampleId, &SubjectId)> = tables.ids.iter().zip(&tables.subjects).collect();
                 let is_shared = |sample: &Sample| own.contains(&(&sample.sample_id, &sample.subject_id));
@@ -114,11 +160,8 @@ pub(in super::super) fn run_of_predicted(
                 settings.threshold.value
             )),
         }
+        Ok(())
     }
-    let evaluated = Evaluated::new(&tables, &settings, 0)?;
-    let title = format!("Predictions for {}", tables.cohort.name);
-    let source = Source { title: Some(&title), part: "all", warnings: &[] };
-    publish(&source, &tables, &evaluated, &settings, &target, outputs)
 }
 
 /// The intersections that the run reports, as far as the other data have their attributes.
@@ -127,6 +170,11 @@ fn with_known_intersections(groups: Vec<Groups>, open: &OpenRun) -> Result<Vec<G
     let mut file = open.file.clone();
     file.groups.intersections.retain(|names| names.iter().all(|name| known.contains(&name.as_str())));
     with_intersections(groups, &file)
+}
+
+/// What a censoring curve was fitted on, in words.
+pub(super) fn of_sample(fitted_on: &str) -> &'static str {
+    if fitted_on == "train" { "the training part of the run" } else { "the other data" }
 }
 
 fn facts(
@@ -141,7 +189,7 @@ fn facts(
     facts.push(fact("predicted by", record.by()));
     facts.extend(facts_of_labels(cohort));
     facts.extend(censoring.map(|censoring| {
-        let whose = if censoring.fitted_on == "train" { "the training part of the run" } else { "the other data" };
+        let whose = of_sample(censoring.fitted_on);
         let (n, events) = (censoring.outcomes.n(), counted(censoring.outcomes.n_events(), "event"));
         fact("censoring curve fitted on", format!("{whose}: {}, {events}", counted(n, "sample")))
     }));

@@ -4,6 +4,7 @@
 //! censoring are those of the whole training part, with those who have no class.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::{Classes, Exclusions};
 use fairtte_data::predictions::{ProbabilityTable, match_predictions, read_probabilities};
@@ -52,7 +53,7 @@ fn horizon_of(open: &OpenRun) -> Option<f64> {
 }
 
 fn evaluate(open: &OpenRun, mut settings: Settings, target: &Target, outputs: &Outputs) -> Result<(), CliError> {
-    let saved = Saved::read(open)?;
+    let saved = Saved::read(open, &open.folder.predictions())?;
     let tables = saved.tables(open, outputs.part)?;
     if settings.threshold.chosen == "default" {
         let subjects: HashSet<&SubjectId> = tables.subjects.iter().collect();
@@ -71,19 +72,22 @@ pub(super) struct Saved {
     groups: Vec<Groups>,
     pub(super) split: Split,
     classes: Classes,
+    /// File of the probabilities.
+    pub(super) path: PathBuf,
     predictions: ProbabilityTable,
 }
 
 impl Saved {
-    pub(super) fn read(open: &OpenRun) -> Result<Self, CliError> {
+    /// Those of a run, with the probabilities in `predictions`.
+    pub(super) fn read(open: &OpenRun, predictions: &Path) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = open;
         let (cohort, groups) = read_cohort(&folder.cohort())?;
         let split = Split::read_csv(&folder.split(), &cohort)?;
         let groups = with_intersections(groups, run)?;
         let classes = run.classes(&cohort)?;
         let classes = classes.ok_or_else(|| CliError::Bug("a run without a class was evaluated as one".to_owned()))?;
-        let predictions = read_probabilities(&folder.predictions())?;
-        Ok(Self { cohort, groups, split, classes, predictions })
+        let (path, predictions) = (predictions.to_owned(), read_probabilities(predictions)?);
+        Ok(Self { cohort, groups, split, classes, path, predictions })
     }
 
     /// The probabilities of `rows`.
@@ -98,9 +102,13 @@ impl Saved {
         rows.filter_map(|row| Some((*row, self.classes.positive[*row]?))).unzip()
     }
 
-    fn tables(&self, open: &OpenRun, part: Part) -> Result<Tables, CliError> {
+    /// The samples of a part.
+    ///
+    /// # Errors
+    /// As [`Trained::tables`].
+    pub(super) fn tables(&self, open: &OpenRun, part: Part) -> Result<Tables, CliError> {
         let Self { cohort, groups, split, classes, .. } = self;
-        let OpenRun { file: run, folder } = open;
+        let run = &open.file;
         let all = split.rows(part);
         let mut of_part = cohort.select(all);
         of_part.name = format!("{} part of {}", part.name(), cohort.name);
@@ -110,7 +118,7 @@ impl Saved {
         });
         let trained = Trained {
             name: run.name.clone(),
-            path: folder.predictions(),
+            path: self.path.clone(),
             cohort: of_part,
             groups: groups.iter().map(|of| restrict(of, all)).collect::<Result<_, CliError>>()?,
             positive: all.iter().map(|row| classes.positive[*row]).collect(),

@@ -23,9 +23,9 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, render_class_models, render_class_page,
-    render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_models, threshold_sentence,
-    write_class,
+    ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, class_tables, listed, number,
+    render_class_models, render_class_page, render_class_table, render_models_page, render_models_table,
+    tables_of_class, tables_of_class_models, tables_of_models, threshold_sentence, write_class,
 };
 use crate::run_folder::write_text;
 
@@ -126,10 +126,7 @@ pub(super) fn publish(
         .zip(&found.groups)
         .map(|((_, report), groups)| [source.warnings.to_vec(), warnings(report, groups, n_shared)].concat())
         .collect();
-    let validation = settings.threshold.validation.as_ref();
-    let files = validation.map(|of| (of.file.display().to_string(), of.f1, of.n, of.n_positive));
-    let from = files.as_ref().map(|(file, f1, n, n_positive)| (file.as_str(), *f1, *n, *n_positive));
-    let threshold = threshold_sentence(settings.threshold.value, settings.threshold.chosen == "given", from);
+    let threshold = threshold_of(settings);
     let record = Record {
         task: "binary",
         part: source.part,
@@ -172,6 +169,14 @@ pub(super) fn publish(
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// Where the threshold comes from, in a sentence.
+pub(super) fn threshold_of(settings: &Settings) -> String {
+    let Threshold { value, chosen, validation } = &settings.threshold;
+    let files = validation.as_ref().map(|of| (of.file.display().to_string(), of.f1, of.n, of.n_positive));
+    let from = files.as_ref().map(|(file, f1, n, n_positive)| (file.as_str(), *f1, *n, *n_positive));
+    threshold_sentence(*value, *chosen == "given", from)
 }
 
 fn warnings_of_one(found: &Evaluated) -> bool {
@@ -243,11 +248,13 @@ impl Shared<'_> {
             title: self.title.unwrap_or("Evaluation of the probabilities of a class"),
             subtitle: &self.tables.cohort.name,
             facts: self.facts,
-            report,
-            evaluation,
-            groups: &found.groups[place],
-            horizon: found.horizon.get(place),
-            time_unit: self.time_unit(),
+            numbers: ClassNumbers {
+                report,
+                evaluation,
+                groups: &found.groups[place],
+                horizon: found.horizon.get(place),
+                time_unit: self.time_unit(),
+            },
             censoring: self.censoring(),
             threshold: self.threshold,
             warnings: &self.warnings[place],

@@ -25,7 +25,9 @@ pub(super) struct Tables {
     /// All common samples.
     pub(super) cohort: Cohort,
     pub(super) has_subjects: bool,
-    /// Those of the samples that have a class.
+    /// The samples of the cohort that have a class.
+    pub(super) rows: Vec<usize>,
+    /// Their subjects.
     pub(super) subjects: Vec<SubjectId>,
     /// Their sample ids.
     pub(super) ids: Vec<SampleId>,
@@ -124,6 +126,7 @@ impl Tables {
             subjects: cohort.subjects(&rows),
             ids: rows.iter().map(|row| cohort.samples[*row].sample_id.clone()).collect(),
             groups: all_groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
+            rows,
             cohort,
             times,
             notes,

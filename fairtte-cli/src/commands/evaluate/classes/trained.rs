@@ -74,6 +74,7 @@ impl Trained {
             subjects: cohort.subjects(&rows),
             ids: cohort.sample_ids(&rows),
             groups: groups.iter().map(|of| restrict(of, &rows)).collect::<Result<_, _>>()?,
+            rows,
             times,
             notes: Vec::new(),
             facts: Vec::new(),
