@@ -63,7 +63,7 @@ impl Card<'_> {
         if !self.time_unit.is_empty() {
             header[5] = format!("{} ({})", header[5], self.time_unit);
         }
-        let lines = lines_of(groups, self.evaluation).into_iter().map(line).chain(missing(groups)).collect();
+        let lines = lines_of(groups).into_iter().map(line).chain(missing(groups)).collect();
         let caption = format!("Who is in the {use_of_part}. Median follow-up: reverse Kaplan-Meier.");
         format!("\n{}", Table { name: part.name().to_owned(), caption, header, lines }.markdown())
     }

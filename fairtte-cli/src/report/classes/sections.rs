@@ -115,7 +115,9 @@ fn table_of_groups(pages: &[ClassPage<'_>], names: &[Option<&str>]) -> ClassTabl
         (cells.collect(), None)
     };
     let mut header = texts(["group", "n", "subjects", "positive", "negative", "observed share"]);
-    header.push(pages.first().map_or_else(String::new, |page| format!("{} interval", percent(page.report.settings.level))));
+    header.push(
+        pages.first().map_or_else(String::new, |page| format!("{} interval", percent(page.report.settings.level))),
+    );
     for name in names {
         let of = name.map_or_else(String::new, |name| format!(", {name}"));
         header.extend(["mean probability", "observed / predicted"].map(|column| format!("{column}{of}")));

@@ -60,11 +60,7 @@ pub(crate) fn calibration_side_by_side(
 pub(crate) fn calibration_of_models(models: &[(&str, &EvaluationReport)]) -> Result<Option<GroupFigure>, ReportError> {
     let of_model = |(name, report): &(&str, &EvaluationReport)| {
         let curve = report.calibration.iter().find(|curve| curve.attribute.is_none())?;
-        Some(CalibrationCurve {
-            attribute: Some("model".to_owned()),
-            level: Some((*name).to_owned()),
-            ..curve.clone()
-        })
+        Some(CalibrationCurve { attribute: Some("model".to_owned()), level: Some((*name).to_owned()), ..curve.clone() })
     };
     let curves: Vec<CalibrationCurve> = models.iter().filter_map(of_model).collect();
     let scale = scale_of(models.iter().map(|(_, report)| *report));

@@ -100,7 +100,10 @@ impl<'a> Curves<'a> {
         let (top, bottom) = (48.0 + legend, HEIGHT + legend - 44.0);
         let axes = Axes { left: LEFT, right: WIDTH - 10.0, top, bottom, x, y };
         let points = |curve: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<Point> {
-            curve.filter(|(_, value)| *value >= axes.y.start).map(|(threshold, value)| axes.at(threshold, value)).collect()
+            curve
+                .filter(|(_, value)| *value >= axes.y.start)
+                .map(|(threshold, value)| axes.at(threshold, value))
+                .collect()
         };
         let title = format!("Net benefit by threshold, {name}");
         let figure = Figure { id, title, description: self.description(), width: WIDTH, height: HEIGHT + legend };
@@ -186,10 +189,7 @@ mod tests {
             undefined: None,
         };
         let at = ThresholdReport { threshold: 0.3, overall, attributes: Vec::new() };
-        EvaluationReport {
-            decisions: Some(DecisionsReport { thresholds: vec![at], curves: vec![curve] }),
-            ..report()
-        }
+        EvaluationReport { decisions: Some(DecisionsReport { thresholds: vec![at], curves: vec![curve] }), ..report() }
     }
 
     #[test]
