@@ -154,8 +154,14 @@ fn of_file(file: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord)
         let message = "a file of pre-trained weights has no representation, expected --layer backbone".to_owned();
         return Err(CliError::setting("--layer", message, None));
     }
-    let mut run = RunFile::read(&arguments.config, &arguments.other.set)?;
-    run.cache = Some(arguments.other.cache.clone().unwrap_or_else(|| run.cache()));
+    let other = &arguments.other;
+    let given = [("--data", other.data.is_some()), ("--table", other.table.is_some())];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let message = "the data of --pretrained are those of --config, expected no other data".to_owned();
+        return Err(CliError::setting(option, message, None));
+    }
+    let mut run = RunFile::read(&arguments.config, &other.set)?;
+    run.cache = Some(other.cache.clone().unwrap_or_else(|| run.cache()));
     let Some(output) = &arguments.output else {
         return Err(CliError::setting("--output", "features of a file of weights need a file".to_owned(), None));
     };

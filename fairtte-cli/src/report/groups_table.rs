@@ -106,23 +106,23 @@ pub(super) struct GroupLine {
 
 /// The whole sample, then every attribute with its groups.
 pub(super) fn group_lines(report: &EvaluationReport) -> Vec<GroupLine> {
-    lines_of(&report.groups_summary, report)
+    lines_of(&report.groups_summary)
 }
 
-/// The same for groups of other samples than those of the report, which then have no risks.
-pub(super) fn lines_of(groups: &[GroupSummary], report: &EvaluationReport) -> Vec<GroupLine> {
+/// The same for groups of other samples than those of a report.
+pub(super) fn lines_of(groups: &[GroupSummary]) -> Vec<GroupLine> {
     let mut lines = Vec::new();
     for groups in groups.chunk_by(|a, b| a.attribute == b.attribute) {
         if let Some(attribute) = &groups[0].attribute {
-            let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0], report) };
+            let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0]) };
             lines.push(heading);
         }
-        lines.extend(groups.iter().map(|group| line(group, report)));
+        lines.extend(groups.iter().map(line));
     }
     lines
 }
 
-fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
+fn line(group: &GroupSummary) -> GroupLine {
     let risk = group.at_horizon.as_ref();
     let none = || "none".to_owned();
     let ends = |(lower, upper): (f64, f64)| format!("{:.1} to {:.1} %", lower * 100.0, upper * 100.0);

@@ -88,7 +88,7 @@ impl Card<'_> {
                 if !self.time_unit.is_empty() {
                     header[5] = format!("{} ({})", header[5], self.time_unit);
                 }
-                let lines = lines_of(groups, self.evaluation).into_iter().map(line);
+                let lines = lines_of(groups).into_iter().map(line);
                 let counts: Vec<_> = groups.iter().map(|of| (of.attribute.as_deref(), of.n)).collect();
                 (header, lines.chain(missing(&counts)).collect(), " Median follow-up: reverse Kaplan-Meier.")
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_tests::{fairtte, generic_table, validation};
+use fairtte_tests::{fairtte, generic_table, uniform, validation};
 use serde_json::json;
 
 /// Writes all of them into `folder`.
@@ -24,9 +24,15 @@ pub fn write(folder: &Path) {
     let table = generic_table(&folder.join("data"), 24, |_, _| None);
     let columns = std::fs::read_to_string(table).unwrap().replace("image,", "sample,").replace(".png", "");
     file("columns.csv", &columns);
+    clinic(&file);
     for line in [
         "demo --quick --output demo --set training.epochs=1 --set evaluation.replicates=5",
         "prepare --config paper.toml --tables-only",
+        "train --config class.toml",
+        "predict class --table clinic-other.csv --output class-other",
+        "train --config causes.toml",
+        "simulate --kind discs --output eyes --set n-subjects=20 --set size=24",
+        "train --config eyes.toml --output masks-run",
     ] {
         let output = fairtte().args(line.split_whitespace()).current_dir(folder).output().unwrap();
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -41,6 +47,55 @@ pub fn write(folder: &Path) {
     let other = validation::people("other", 60, 1.0);
     study(folder, &file);
     validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
+}
+
+/// Run files of a class, of one of several causes and of masks; the first two read patients of a clinic, of which there are
+/// others too.
+fn clinic(file: &dyn Fn(&str, &str)) {
+    let table = |rows: std::ops::Range<usize>| {
+        let mut text = "pid,time,event,cause,disease,sex,x0,x1\n".to_owned();
+        for row in rows {
+            let [x0, x1] = std::array::from_fn(|k| 3.4 * uniform(row, k as u64) - 1.7);
+            let event = -uniform(row, 2).ln() / (0.3 * x0.exp());
+            let time = event.min(1.0 + 7.0 * uniform(row, 3)).max(0.01);
+            let positive = uniform(row, 4) < 1.0 / (1.0 + (-2.0 * x0).exp());
+            let (disease, sex) = (["no", "yes"][usize::from(positive)], ["F", "M"][usize::from(uniform(row, 5) < 0.6)]);
+            let cause = [0, 1, 1, 2][row % 4];
+            writeln!(text, "p{row:03},{time:.3},{},{cause},{disease},{sex},{x0:.4},{x1:.4}", row % 2).unwrap();
+        }
+        text
+    };
+    file("clinic.csv", &table(0..120));
+    file("clinic-other.csv", &table(200..260));
+    let run = |name: &str, further: &str| {
+        let text = format!(
+            "output = \"{name}\"\ncache = \"cache\"\n[[attribute]]\nname = \"sex\"\n[evaluation]\nreplicates = 5\npermutations = 9\n\
+             {further}"
+        );
+        file(&format!("{name}.toml"), &text);
+    };
+    let patients = "[data.tabular]\ntable = \"clinic.csv\"\nsubject = \"pid\"\ntime-unit = \"years\"\nnumeric = [\"x0\", \"x1\"]\n";
+    let network = "[model]\nbackbone = \"mlp\"\nhidden = 0\n[model.mlp]\nwidths = [4]\n[training]\nepochs = 1\n";
+    run(
+        "class",
+        &format!(
+            "{patients}exclude = [\"disease\", \"cause\"]\nlabel = \"disease\"\nlabel-value = \"yes\"\n{network}[task]\n\
+             kind = \"binary\"\n"
+        ),
+    );
+    run(
+        "causes",
+        &format!(
+            "{patients}exclude = [\"disease\"]\nevent = \"cause\"\n[time]\nintervals = 5\n[outcome]\ncause = 1\ncompeting = [2]\n\
+             [estimator.cause-specific]\n"
+        ),
+    );
+    run(
+        "eyes",
+        "min-events = 3\n[data.generic]\ntable = \"eyes/manifest.csv\"\nmask = \"mask\"\n[image]\nsize = [32, 32]\n[task]\n\
+         kind = \"segmentation\"\nsegmentation = { classes = { disc = [1, 2], cup = [2] }, cup = \"cup\", disc = \"disc\" }\n\
+         [training]\nepochs = 1\nbatch-size = 8\n",
+    );
 }
 
 /// A study that is done, and one whose first trial failed for good.
@@ -135,6 +190,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
         writeln!(split, "p{i},{}", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]).unwrap();
         writeln!(train, "{},{}", f64::from(i + 1) / 12.0, i % 2).unwrap();
     }
+    let rising = ["rising.csv", "rising-curves.csv"].into_iter().zip([&table, &curves]);
+    rising.for_each(|(name, text)| file(name, &with_a_rise(text)));
     for (name, text) in [
         ("table.csv", table),
         ("other.csv", other),
@@ -148,6 +205,16 @@ fn curves(file: &dyn Fn(&str, &str)) {
     ] {
         file(name, &text);
     }
+}
+
+/// The same table with a curve that rises a little at its end.
+fn with_a_rise(table: &str) -> String {
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+    let mut cells: Vec<String> = lines[1].split(',').map(str::to_owned).collect();
+    let last = cells.len() - 1;
+    cells[last] = format!("{:.6}", cells[last - 1].parse::<f64>().unwrap() + 0.004);
+    lines[1] = cells.join(",");
+    lines.join("\n") + "\n"
 }
 
 /// 40 eyes: a disc (1) with a cup (2), predicted with a shift, and drawn once more.

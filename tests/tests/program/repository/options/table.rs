@@ -1,12 +1,16 @@
 //! Every option of every command in every mode, with its effect.
 
-use Effect::{Between, Changes, Instead, OnlySpeed, Refused};
+use Effect::{Allows, Between, Changes, Instead, OnlySpeed, Refused, Shown};
 
 /// What an option does in a mode. A text of arguments is cut at its spaces.
 #[derive(Clone)]
 pub enum Effect {
-    /// Added to the call of the mode, these arguments change what it leaves.
+    /// Added to the call of the mode, these arguments change its results.
     Changes(&'static str),
+    /// Added to the call of the mode, these arguments change what it shows, and need not change a result.
+    Shown(&'static str),
+    /// This call is refused, and with the arguments it succeeds.
+    Allows(String, &'static str),
     /// The call with the first arguments leaves something else than with the second.
     Between(&'static str, &'static str),
     /// The call of the mode has the option; this call, with another value or without it, leaves something else.
@@ -194,6 +198,8 @@ fn prediction() -> Vec<Mode> {
         mode("predict", "a run file", file, of(file, [files, network(file)].concat())),
         mode("predict", "folds", folds, of(folds, pooled)),
         mode("features", "a run", FEATURES, of_features()),
+        mode("features", "a file of weights", FEATURES_OF_FILE, of_features_of_file()),
+        mode("explain", "a run file", EXPLAIN_FILE, of_explained_file()),
         mode("explain", "the worst", EXPLAIN_WORST, of_worst()),
         mode("explain", "a table", EXPLAIN_TABLE, of_explained_table()),
     ]
@@ -253,6 +259,48 @@ fn of_explained_table() -> Vec<(&'static str, Effect)> {
     own.into_iter().chain(maps).chain([("--attribute", Refused("--attribute age", "age"))]).collect()
 }
 
+const EXPLAIN_FILE: &str =
+    "explain several/run --data images.toml --samples 3.png --horizon 2 --steps 4 --patch 16 --output explained";
+
+fn of_explained_file() -> Vec<(&'static str, Effect)> {
+    let own = [
+        ("--samples", with(EXPLAIN_FILE, "3.png", "4.png")),
+        ("--worst", Refused("--worst 1", EXCLUDES)),
+        ("--part", Refused("--part test", EXCLUDES)),
+        ("--data", with(EXPLAIN_FILE, "images.toml", "absent.toml")),
+        ("--table", Refused("--table data/table.csv", EXCLUDES)),
+        ("--image-root", Refused("--image-root data", EXCLUDES)),
+        ("--set", Refused("--set data.generic.image=absent", "absent")),
+        ("--cache", Changes("--cache elsewhere")),
+        // The images have no ages.
+        ("--attribute", Refused("--attribute age", "age")),
+    ];
+    changed(of_maps(EXPLAIN_FILE), own)
+}
+
+const FEATURES_OF_FILE: &str = "features --pretrained gray.safetensors --config images.toml --output features.parquet";
+
+fn of_features_of_file() -> Vec<(&'static str, Effect)> {
+    let own_data = "the data of --pretrained are those of --config";
+    vec![
+        ("RUN", Refused("several/run", EXCLUDES)),
+        ("--pretrained", with(FEATURES_OF_FILE, "gray.safetensors", "rgb.safetensors")),
+        ("--config", Changes("--config other.toml")),
+        ("--layer", Refused("--layer representation", "expected --layer backbone")),
+        ("--part", Changes("--part test")),
+        ("--epoch", Refused("--epoch 99", EXCLUDES)),
+        ("--output", with(FEATURES_OF_FILE, "features.parquet", "others.parquet")),
+        ("--data", Refused("--data other.toml", own_data)),
+        ("--table", Refused("--table data/table.csv", own_data)),
+        ("--image-root", Refused("--table data/table.csv --image-root data", own_data)),
+        ("--set", Changes("--set seed=3")),
+        ("--cache", Changes("--cache elsewhere")),
+        ("--device", Refused("--device nowhere", "is unknown")),
+        THREADS,
+        JSON,
+    ]
+}
+
 const FEATURES: &str = "features several/run --output features.parquet";
 
 fn of_features() -> Vec<(&'static str, Effect)> {
@@ -296,7 +344,7 @@ fn preparation() -> Vec<Mode> {
             "prepare --config images.toml",
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
-                ("--verify", Changes("--verify")),
+                ("--verify", Shown("--verify")),
                 ("--samples", Changes("--samples 1")),
                 DRY_RUN,
                 JSON,
@@ -332,7 +380,7 @@ fn preparation() -> Vec<Mode> {
             dry,
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
-                ("--verify", Changes("--verify")),
+                ("--verify", Shown("--verify")),
                 ("--samples", Changes("--samples 1")),
                 ("--dry-run", without(dry, "--dry-run")),
                 ("--json", without(dry, "--json")),
@@ -345,6 +393,7 @@ fn simulation() -> Vec<Mode> {
     let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
     let dry_simulate = "simulate --output cohort --dry-run --json";
     let hazards = "simulate --kind hazards --output crowd --set n=6";
+    let discs = "simulate --kind discs --output cups --set n-subjects=4 --set size=32";
     let simulated = |base: &'static str| {
         vec![
             ("--output", with(base, "--output cohort", "--output elsewhere")),
@@ -360,6 +409,7 @@ fn simulation() -> Vec<Mode> {
     vec![
         mode("simulate", "files", simulate, of(simulate, vec![kind(simulate), THREADS, DRY_RUN, JSON])),
         mode("simulate", "hazards", hazards, of_hazards(hazards)),
+        mode("simulate", "discs", discs, of_discs(discs)),
         mode(
             "simulate",
             "dry run",
@@ -374,6 +424,21 @@ fn simulation() -> Vec<Mode> {
                 ],
             ),
         ),
+    ]
+}
+
+fn of_discs(base: &'static str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("--output", with(base, "--output cups", "--output elsewhere")),
+        ("--kind", with(base, base, "simulate --kind hazards --output cups --set n=6")),
+        ("--rows", Refused("--rows columns.csv --columns time", "expected --kind hazards")),
+        ("--columns", Refused("--columns time", "--rows")),
+        ("--config", Refused("--config simulation.toml", "unknown field")),
+        ("--set", Changes("--set noise=0.2")),
+        ("--seed", Changes("--seed 2")),
+        THREADS,
+        DRY_RUN,
+        JSON,
     ]
 }
 
@@ -441,6 +506,19 @@ macro_rules! tilted {
     };
 }
 
+/// The effects of `--min-events` and `--permutations`, of which nothing depends where no groups are compared; of a table the
+/// attributes are named too.
+fn of_groups(of_table: bool) -> (Effect, Effect) {
+    if of_table {
+        (
+            Between("--attributes sex --min-events 1", "--attributes sex --min-events 50"),
+            Between("--attributes sex --min-events 1", "--attributes sex --min-events 1 --permutations 20"),
+        )
+    } else {
+        (Between("--min-events 1", "--min-events 50"), Between("--min-events 1", "--min-events 1 --permutations 20"))
+    }
+}
+
 /// The options that say what is computed, the same in every mode of `evaluate`.
 fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     let reference = match mode {
@@ -451,9 +529,10 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         "external validation" => Refused("--baseline sex", "a baseline stands beside one evaluation"),
         _ => Changes("--baseline sex"),
     };
+    let (min_events, permutations) = of_groups(matches!(mode, "one table" | "several models"));
     let permutations = match mode {
         "external validation" => Refused("--permutations 20", "the gap by chance stands beside one evaluation"),
-        _ => Changes("--permutations 20"),
+        _ => permutations,
     };
     let tilt = |with: &'static str, without: &'static str| match mode {
         "several models" => Refused(with, "sensitivity to informative censoring stands beside one model"),
@@ -471,7 +550,7 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
         ("--threshold", Changes("--threshold 0.3")),
-        ("--min-events", Changes("--min-events 3")),
+        ("--min-events", min_events),
         ("--permutations", permutations),
         ("--baseline", baseline),
         ("--sensitivity", tilt(tilted!(), "")),
@@ -605,8 +684,8 @@ fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
             ("--horizon", Changes("--horizon 1.5"))
         },
         ("--threshold", Changes("--threshold 0.3")),
-        ("--min-events", Changes("--min-events 3")),
-        ("--permutations", Changes("--permutations 20")),
+        ("--min-events", of_groups(true).0),
+        ("--permutations", of_groups(true).1),
         ("--reference", Between("--attributes sex", "--attributes sex --reference sex=F")),
         ("--baseline", Refused("--baseline sex", "a Cox model has no classes")),
         ("--sensitivity", Refused("--sensitivity", sensitivity)),
@@ -620,8 +699,8 @@ fn of_a_class(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--event", no_times("--event status --event-value dead")),
         ("--event-value", no_times("--event-value 0")),
         ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-        ("--time-unit", no_times("--time-unit days")),
-        ("--title", Changes("--title Heart")),
+        ("--time-unit", either(Shown("--time-unit days"), Refused("--time-unit days", "there are no times"))),
+        ("--title", Shown("--title Heart")),
         ("--names", of_names("--names A,B")),
         ("--reference-model", of_names("--reference-model other-classes")),
         ("--internal", Refused("--internal several/run", EXCLUDES)),
@@ -648,7 +727,7 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
                 "--predictions incidence.csv --predictions incidence.csv --names a,b --cause 1",
             ),
         ),
-        ("--repair", Changes("--repair monotone")),
+        ("--repair", Allows(base.replacen("table.csv", "rising.csv", 1), "--repair monotone")),
         (
             "--cohort",
             with(
@@ -666,8 +745,8 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--event", Changes("--event status --event-value dead")),
         ("--event-value", Changes("--event-value 0")),
         ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-        ("--time-unit", Changes("--time-unit days")),
-        ("--title", Changes("--title Heart")),
+        ("--time-unit", Shown("--time-unit days")),
+        ("--title", Shown("--title Heart")),
         ("--names", Changes("--names Cox,CNN")),
         ("--reference-model", Changes("--reference-model other")),
         ("--internal", Refused("--internal several/run", EXCLUDES)),
@@ -687,7 +766,7 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
         ("--train", Changes("--train train.csv")),
         ("--cause", with(base, "table.csv", "incidence.csv --cause 1")),
-        ("--repair", Changes("--repair monotone")),
+        ("--repair", Allows(base.replacen("table.csv", "rising.csv", 1), "--repair monotone")),
         ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
         ("--split", Refused("--split split.csv", "not provided")),
         ("--part", Refused("--part validation", "there are no parts without --split")),
@@ -698,8 +777,8 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--event", Changes("--event status --event-value dead")),
         ("--event-value", Changes("--event-value 0")),
         ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-        ("--time-unit", Changes("--time-unit days")),
-        ("--title", Changes("--title Heart")),
+        ("--time-unit", Shown("--time-unit days")),
+        ("--title", Shown("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
         ("--internal", Refused("--internal several/run", EXCLUDES)),
@@ -719,7 +798,7 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--intersections", Changes("--intersections")),
         ("--train", Refused("--train train.csv", EXCLUDES)),
         ("--cause", with(base, "curves.csv", "incidences.csv --cause 1")),
-        ("--repair", Changes("--repair monotone")),
+        ("--repair", Allows(base.replacen("curves.csv", "rising-curves.csv", 1), "--repair monotone")),
         ("--cohort", without(base, "--cohort cohort.csv")),
         if name == "a cohort" {
             ("--split", Changes("--split split.csv"))
@@ -738,8 +817,8 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--event", Refused("--event status", EXCLUDES)),
         ("--event-value", Refused("--event-value dead", EXCLUDES)),
         ("--missing", Refused("--missing unknown", EXCLUDES)),
-        ("--time-unit", Changes("--time-unit days")),
-        ("--title", Changes("--title Heart")),
+        ("--time-unit", Shown("--time-unit days")),
+        ("--title", Shown("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
         ("--internal", Refused("--internal several/run", EXCLUDES)),
@@ -748,6 +827,100 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
     .into_iter()
     .chain(of_curves(base))
     .collect()
+}
+
+type Options = fn(&'static str) -> Vec<(&'static str, Effect)>;
+
+/// `options` with these effects in the place of their own.
+fn changed(
+    options: Vec<(&'static str, Effect)>,
+    others: impl IntoIterator<Item = (&'static str, Effect)>,
+) -> Vec<(&'static str, Effect)> {
+    let others: Vec<(&'static str, Effect)> = others.into_iter().collect();
+    let is_other = |name: &str| others.iter().any(|(other, _)| *other == name);
+    let kept: Vec<(&'static str, Effect)> = options.into_iter().filter(|(name, _)| !is_other(name)).collect();
+    kept.into_iter().chain(others).collect()
+}
+
+/// The options of a run and of its scores; those of the sensitivity to informative censoring are refused because of `why`.
+fn of_another_run(base: &'static str, why: &'static str) -> Vec<(&'static str, Effect)> {
+    let of_run = of_a_run("evaluate several/run").into_iter().chain(scores("another run")).collect();
+    let refused = [
+        ("--sensitivity", tilted!()),
+        ("--deltas", tilted!("--deltas -1,0")),
+        ("--tilt", tilted!("--tilt sex=F")),
+        ("--administrative", tilted!("--administrative 3")),
+        ("--imputations", tilted!("--imputations 3")),
+    ];
+    let refused = refused.into_iter().map(|(name, call)| (name, Refused(call, why)));
+    let absent = Instead(base.replacen("evaluate ", "evaluate absent-", 1));
+    changed(of_run, refused.chain([("RUN", absent)]))
+}
+
+/// Also of the folder in which it predicted other data.
+fn of_a_run_of_a_class(base: &'static str) -> Vec<(&'static str, Effect)> {
+    let mut own = vec![
+        ("--metrics", Changes("--metrics auc,fpr")),
+        ("--horizon", Refused("--horizon 1.5", "the class of a run is that of its [task]")),
+        ("--baseline", Refused("--baseline sex", "a Cox model has no classes")),
+        ("--set", Changes("--set seed=3")),
+    ];
+    if base.contains("class-other") {
+        own.extend([
+            ("--part", Refused("--part validation", "has no parts")),
+            ("--internal", Refused("--internal class", "two cohorts are compared by survival curves")),
+            ("--censoring", Refused("--censoring own", "nobody is censored")),
+        ]);
+    }
+    changed(of_another_run(base, "informative censoring is analysed with curves"), own)
+}
+
+fn of_a_run_of_a_cause(base: &'static str) -> Vec<(&'static str, Effect)> {
+    let own = [
+        ("--metrics", Changes("--metrics cause-c-td")),
+        ("--threshold", Refused("--threshold 0.3", "would count events of other causes as censorings")),
+        ("--baseline", Refused("--baseline sex", "have several causes, of which 1 is predicted")),
+    ];
+    changed(of_another_run(base, "have several causes, of which 1 is predicted"), own)
+}
+
+fn of_a_run_of_masks(base: &'static str) -> Vec<(&'static str, Effect)> {
+    let own = [
+        ("--metrics", Refused("--metrics dice", "a run shows all metrics of masks")),
+        ("--horizon", Refused("--horizon 1.5", "masks have no times")),
+        ("--threshold", Refused("--threshold 0.3", "masks have no risks")),
+        ("--baseline", Refused("--baseline sex", "a Cox model predicts no masks")),
+        ("--set", Changes("--set seed=3")),
+    ];
+    changed(of_another_run(base, "masks are not censored"), own)
+}
+
+fn of_a_table_of_a_cause(base: &'static str) -> Vec<(&'static str, Effect)> {
+    let one_event = "only one event can be imputed";
+    let of_table = of_one_table("evaluate --predictions table.csv --output scores --set replicates=5");
+    let own = [
+        ("--predictions", with(base, "incidence.csv", "train.csv")),
+        ("--cause", with(base, "--cause 1", "--cause 2")),
+        ("--cohort", with(base, "incidence.csv", "incidences.csv --cohort cohort.csv")),
+        ("--output", with(base, "scores", "page.html")),
+        ("--repair", Refused("--repair monotone", EXCLUDES)),
+        ("--sample", Refused("--sample clone", "is not in incidence.csv")),
+        ("--subject", Refused("--subject person", "is not in incidence.csv")),
+        ("--time", Refused("--time later", "is not in incidence.csv")),
+        ("--event", Refused("--event status", "is not in incidence.csv")),
+        ("--event-value", Refused("--event-value 0", EXCLUDES)),
+        ("--intersections", Refused("--intersections", "expected at least two")),
+        ("--task", Refused("--task binary", "a class has no causes")),
+        ("--metrics", Changes("--metrics cause-c-td")),
+        ("--threshold", Refused("--threshold 0.3", EXCLUDES)),
+        ("--baseline", Refused("--baseline sex", EXCLUDES)),
+        ("--sensitivity", Refused(tilted!(), one_event)),
+        ("--deltas", Refused(tilted!("--deltas -1,0"), one_event)),
+        ("--tilt", Refused(tilted!("--tilt sex=F"), one_event)),
+        ("--administrative", Refused(tilted!("--administrative 3"), one_event)),
+        ("--imputations", Refused(tilted!("--imputations 3"), one_event)),
+    ];
+    changed(of_table.into_iter().chain(scores("one table")).collect(), own)
 }
 
 /// Each mode of `evaluate` with its results and as a dry run.
@@ -795,6 +968,20 @@ fn evaluation() -> Vec<Mode> {
         let shown = own(name, &dry).into_iter().chain(scores()).chain([SHOWN_THREADS]).chain(flags).collect();
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
+    let others: [(&'static str, &'static str, Options); 5] = [
+        ("a run of a class", "evaluate class --set replicates=5", of_a_run_of_a_class),
+        ("the class of predicted data", "evaluate class-other --set replicates=5", of_a_run_of_a_class),
+        ("a run of one of several causes", "evaluate causes --set replicates=5", of_a_run_of_a_cause),
+        ("a run of masks", "evaluate masks-run --set replicates=5", of_a_run_of_masks),
+        (
+            "a table of one of several causes",
+            "evaluate --predictions incidence.csv --cause 1 --output scores --set replicates=5",
+            of_a_table_of_a_cause,
+        ),
+    ];
+    for (name, base, options) in others {
+        modes.push(mode("evaluate", name, base, options(base).into_iter().chain([THREADS, DRY_RUN, JSON]).collect()));
+    }
     for (name, base) in classes {
         let real = of_a_class(name, base).into_iter().chain([THREADS, DRY_RUN, JSON]).collect();
         modes.push(mode("evaluate", name, base, real));
@@ -828,7 +1015,7 @@ fn of_masks(base: &str) -> Vec<(&'static str, Effect)> {
         ("--truth", Changes("--truth other")),
         ("--predicted", Changes("--predicted other")),
         ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-        ("--title", Changes("--title Eyes")),
+        ("--title", Shown("--title Eyes")),
         ("--set", Changes("--set seed=3")),
         ("--figures", Changes("--figures figures")),
         ("--tables", Changes("--tables tables")),
@@ -1123,7 +1310,7 @@ fn clusters() -> Vec<Mode> {
             vec![
                 ("FILE", with(submit, "study.toml", "absent.toml")),
                 ("--output", with(submit, "--output planned", "--output elsewhere")),
-                ("--set", Changes("--set execute.slurm.cpus=3")),
+                ("--set", Shown("--set execute.slurm.cpus=3")),
                 (
                     "--minutes",
                     Refused(
@@ -1131,10 +1318,10 @@ fn clusters() -> Vec<Mode> {
                         "--minutes: 20 minutes, expected at most the 10",
                     ),
                 ),
-                ("--max-tasks", Changes("--max-tasks 1")),
+                ("--max-tasks", Shown("--max-tasks 1")),
                 ("--print", without(submit, "--print")),
                 JSON,
-                ("SBATCH", Changes("-- --exclude=n7")),
+                ("SBATCH", Shown("-- --exclude=n7")),
             ],
         ),
         mode(
@@ -1172,11 +1359,8 @@ fn studies() -> Vec<Mode> {
             "study plan",
             "a study",
             plan,
-            [
-                planned(plan),
-                vec![JSON, ("--estimate", Changes("--estimate")), ("--bench", Changes("--bench rates.json"))],
-            ]
-            .concat(),
+            [planned(plan), vec![JSON, ("--estimate", Shown("--estimate")), ("--bench", Shown("--bench rates.json"))]]
+                .concat(),
         ),
         mode(
             "study run",
