@@ -21,11 +21,11 @@ pub struct Evaluate {
     /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample. Given more than
     /// once, the models are compared on the samples that all files have. With --task binary probabilities of a class
     #[arg(long, value_name = "FILE")]
-    #[serde(serialize_with = "models::one_or_more")]
+    #[serde(serialize_with = "super::models::one_or_more")]
     pub predictions: Vec<PathBuf>,
     /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
     /// number cut in two), `age:40,60,75` (in several), `race=White` (one value against all others)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = own_table::attribute, requires = "predictions")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::own_table::attribute, requires = "predictions")]
     #[arg(conflicts_with_all = ["cohort", "run"])]
     pub attributes: Vec<AttributeConfig>,
     /// Compare by every pair of attributes too

@@ -52,8 +52,8 @@ mod words;
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice, tables_of_choice};
 pub(crate) use classes::{
-    ClassNumbers, ClassPage, ClassSections, class_models_csv, class_tables, render_class_models, render_class_page,
-    render_class_table, tables_of_class, tables_of_class_models, threshold_sentence, write_class,
+    ClassNumbers, ClassPage, ClassSections, class_models_csv, render_class_models, render_class_page,
+    render_class_table, tables_of_class, threshold_sentence, write_class,
 };
 pub(crate) use external::{
     ExternalClass, ExternalPage, external_csv, external_verdict, render_external_page, render_external_table,

@@ -103,7 +103,7 @@ impl ClassSections {
     /// From what the pages of the single models would show, and the models together.
     pub(crate) fn of(pages: &[ClassPage<'_>], models: &ClassModels, horizon: &[HorizonReport]) -> Self {
         Self {
-            said: pages.iter().map(words::verdict).collect(),
+            said: pages.iter().map(|page| words::verdict(&page.numbers)).collect(),
             who: sections::who_of_models(pages, models),
             tables: class_tables(models, horizon),
         }

@@ -9,7 +9,7 @@ use super::super::format::{interval, number, percent, short, value};
 use super::super::models::signed;
 use super::super::tables::{Line, Table};
 use super::super::verdict::percent_of;
-use super::ClassNumbers;
+use super::{ClassNumbers, ClassPage};
 
 /// A table of texts, filled in by the filter `class_table`; also of masks.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -23,9 +23,9 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, class_tables, listed, number,
-    render_class_models, render_class_page, render_class_table, render_models_page, render_models_table,
-    tables_of_class, tables_of_class_models, tables_of_models, threshold_sentence, write_class,
+    ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, render_class_models,
+    render_class_page, render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_models,
+    threshold_sentence, write_class,
 };
 use crate::run_folder::write_text;
 
