@@ -189,7 +189,7 @@ def test_the_number_of_threads_is_that_asked_for(monkeypatch):
         _fairtte.self_test(0.0, threads=0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak differs between systems")
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("kind", ["C", "F", "float32"])
 def test_an_evaluation_copies_the_matrix_once(kind):
     bench = Path(__file__).parents[1] / "benches" / "memory.py"
