@@ -163,6 +163,14 @@ def test_images_are_views_of_memory_maps(pictures):
             found.images(folder / "cache", **arguments)
 
 
+def test_images_beside_a_table_of_the_working_folder_are_found(pictures, monkeypatch):
+    found, _, folder = pictures
+    monkeypatch.chdir(folder)
+    here = fairtte.data.table("cohort.csv", image="image", subject="person")
+    assert list(here.to_pandas()["image"]) == list(found.to_pandas()["image"]) and here.source == found.source
+    assert len(here.images("here", size=(16, 24))) == 39
+
+
 def test_a_build_shows_its_progress(pictures, capsys):
     pytest.importorskip("tqdm")
     found, _, folder = pictures

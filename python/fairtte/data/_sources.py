@@ -166,7 +166,8 @@ def table(
     >>> [len(rows) for rows in (split.train, split.validation, split.test)]
     [18, 6, 6]
     """
-    options: dict[str, Any] = {"table": path, "time": time, "event": event, "subject": subject, "sample": sample}
+    # Images lie beside the table, whose folder a name alone does not say.
+    options: dict[str, Any] = {"table": os.path.abspath(path), "time": time, "event": event, "subject": subject, "sample": sample}
     options |= {"time_unit": time_unit, "name": name}
     if image is None:
         if image_root is not None:
