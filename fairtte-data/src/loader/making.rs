@@ -3,8 +3,8 @@
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 
-use super::conversion::{Changes, Conversion, Scratch};
-use super::{Augmentation, HostBatch, Input, Loader, MaskInput, augment, stored};
+use super::conversion::{Changes, Scratch};
+use super::{Augmentation, HostBatch, Input, Loader, MaskInput, PARALLEL_VALUES, Stored, augment, stored};
 use crate::image::StoredPixels;
 
 impl Loader<'_> {

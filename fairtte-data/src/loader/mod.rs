@@ -27,11 +27,12 @@ use std::fmt;
 
 use fairtte_metrics::{GroupId, SampleId};
 
+use self::conversion::Conversion;
 use self::intensity::store_position;
 use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
-use crate::image::{ImageStore, StoredPixels};
+use crate::image::ImageStore;
 use crate::{DataError, SettingsOf};
 
 /// The order in which an epoch visits the rows of a part.

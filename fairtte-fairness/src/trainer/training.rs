@@ -8,7 +8,7 @@ use fairtte_data::loader::Ahead;
 use fairtte_models::computes_on_host;
 
 use super::config::best_epoch;
-use super::observer::Observers;
+use super::observer::{Observer as _, Observers};
 use super::plan::Plan;
 use super::progress::{Took, Totals};
 use super::schedule::Place;
