@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use fairtte_data::AttributeConfig;
 use serde::Serialize;
 
-use super::{Classes, Exports, External, Models, OwnTable, Scores, models, own_table};
+use super::{Classes, Exports, External, Models, OwnTable, Scores};
 
 /// Arguments of `evaluate`. Clap drops the `requires` of an option whose required option conflicts with a given one, so
 /// that an option that needs `--predictions` also conflicts with RUN.
