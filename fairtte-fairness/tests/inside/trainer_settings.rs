@@ -1,5 +1,6 @@
 //! Tests of the settings of `src/trainer`: their ranges, and when they end a training.
 
+use super::config::best_epoch;
 use super::*;
 
 #[test]
