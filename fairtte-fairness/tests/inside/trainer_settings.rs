@@ -1,6 +1,7 @@
 //! Tests of the settings of `src/trainer`: their ranges, and when they end a training.
 
 use super::config::best_epoch;
+use super::progress::Totals;
 use super::*;
 
 #[test]
