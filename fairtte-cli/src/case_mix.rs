@@ -101,7 +101,7 @@ impl CaseMix {
             line(CaseMixKind::Count, name, cells, None)
         };
         let share = |name: &str, of: &dyn Fn(&WithClass<'_>) -> (usize, usize)| {
-            let shares = both.map(|side| of(side)).map(|(n, of)| (of > 0).then(|| n as f64 / of as f64));
+            let shares = both.map(of).map(|(n, of)| (of > 0).then(|| n as f64 / of as f64));
             let smd = shares[0].zip(shares[1]).map(|(own, other)| standardised_difference_of_shares(other, own));
             line(CaseMixKind::Share, name, shares.map(|share| CaseMixCell { share, ..CaseMixCell::default() }), smd)
         };

@@ -80,7 +80,7 @@ impl EvaluatedClasses {
         let about = About { title, time_unit, censoring, facts, notes };
         html(py, move || {
             let Found { report, groups, horizon, choice } = &*found;
-            class_page(report, groups, horizon.as_ref(), *choice, &about)
+            class_page(report, groups, horizon.as_ref(), *choice, &about).map_err(|error| error.to_string())
         })
     }
 

@@ -1,6 +1,5 @@
 //! `fairtte.evaluate`: one evaluation with everything that its report, its page and comparisons need.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page};
@@ -93,7 +92,7 @@ impl Evaluated {
         let found = Arc::clone(&self.found);
         notes.extend(found.notes.iter().cloned());
         let about = About { title, time_unit, censoring, facts, notes };
-        html(py, move || page(&found.report, &about, found.baseline.as_ref()))
+        html(py, move || page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string()))
     }
 
     /// This model and another one on the same samples: `ModelReports` as JSON; `show(done, total)` is called meanwhile.
@@ -215,11 +214,8 @@ pub(crate) fn without_place(message: &str) -> &str {
 ///
 /// # Errors
 /// Those of `page` and of [`compute`].
-pub(crate) fn html<E: Display>(
-    py: Python<'_>,
-    page: impl FnOnce() -> Result<String, E> + Send + 'static,
-) -> PyResult<String> {
-    compute(py, None, move |_| page().map_err(|error| error.to_string()))?.map_err(metric_error)
+pub(crate) fn html(py: Python<'_>, page: impl FnOnce() -> Result<String, String> + Send + 'static) -> PyResult<String> {
+    compute(py, None, move |_| page())?.map_err(metric_error)
 }
 
 /// Two evaluations are compared only if they are of the same samples and settings.

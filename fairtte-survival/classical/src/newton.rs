@@ -52,16 +52,16 @@ pub(crate) struct Step {
 /// The parameters at the maximum, with the derivatives there.
 ///
 /// # Errors
-/// Those of [`Objective::step`] and [`Objective::not_found`]; once `stop` is set.
+/// Those of [`Objective::step`] and [`Objective::not_found`]; once `until` is set.
 pub(crate) fn maximise<O: Objective>(
     objective: &O,
     start: Array1<f64>,
-    stop: &Stop,
+    until: &Stop,
 ) -> Result<(Array1<f64>, O::Point), ClassicalError> {
     let mut parameters = start;
     let mut here = objective.at(&parameters);
     for done in 0..MOST_STEPS {
-        stop.check()?;
+        until.check()?;
         let step = objective.step(&parameters, &here)?;
         let is_short = step.by.iter().zip(&parameters).all(|(by, at)| by.abs() <= SHORT * (1.0 + f64::abs(*at)));
         if step.is_exact && is_short && step.decrement <= TOLERANCE {

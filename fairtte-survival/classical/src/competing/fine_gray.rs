@@ -208,13 +208,13 @@ impl FineGraySettings {
     }
 
     /// The coefficients with the largest likelihood, and the likelihood of coefficients 0.
-    fn maximum(&self, samples: &Samples, stop: &Stop) -> Result<(Array1<f64>, f64), ClassicalError> {
+    fn maximum(&self, samples: &Samples, until: &Stop) -> Result<(Array1<f64>, f64), ClassicalError> {
         let separates = |place: usize| ClassicalError::Separates { columns: vec![Column::new(place)] };
         let mut coefficients = Array1::<f64>::zeros(samples.x.ncols());
         let mut here = samples.likelihood(&coefficients);
         let (null, at_zero) = (here.value, here.information.diag().to_owned());
         for _ in 0..self.most_steps {
-            stop.check()?;
+            until.check()?;
             let is_flat = |place: &usize| here.information[[*place, *place]] < FLAT * at_zero[*place];
             if let Some(place) = (0..coefficients.len()).find(is_flat) {
                 return Err(separates(place));

@@ -43,7 +43,7 @@ fn a_penalty_takes_a_column_per_level_and_without_one_a_level_is_left_out() {
 #[test]
 fn a_flag_that_is_set_ends_every_fit() {
     let covariates = Array2::from_shape_fn((60, 2), |(row, column)| ((row * (7 + 6 * column)) % 61) as f64);
-    let time = (0..60).map(|row| 1.0 + ((row * 37) % 59) as f64).collect();
+    let time = (0..60).map(|row| 1.0 + f64::from((row * 37) % 59)).collect();
     let outcomes = Outcomes::new(time, (0..60).map(|row| row % 4 != 0).collect()).unwrap();
     let stop = Stop::default();
     stop.set();

@@ -59,19 +59,23 @@ impl Left {
         let mut results = BTreeMap::new();
         for (name, content) in &self.files {
             // Of a page it counts that it is there.
-            let result = |bytes: &Vec<u8>| match name.ends_with(".html") {
-                true => Vec::new(),
-                false => without_echo(bytes).unwrap_or_else(|| bytes.clone()),
+            let result = |bytes: &Vec<u8>| {
+                if is_of(name, "html") { Vec::new() } else { without_echo(bytes).unwrap_or_else(|| bytes.clone()) }
             };
             results.insert(name.clone(), content.as_ref().map(result));
         }
         // A text beside numbers in a file says what is in them.
-        let has_numbers = self.files.keys().any(|name| name.ends_with(".json"));
+        let has_numbers = self.files.keys().any(|name| is_of(name, "json"));
         let stdout = without_echo(self.stdout.as_bytes());
         let stdout = stdout.or_else(|| (!has_numbers).then(|| self.stdout.clone().into_bytes()));
         results.insert("standard output".to_owned(), stdout);
         Computed { code: self.code, results }
     }
+}
+
+/// Whether the name of a file ends in this extension.
+fn is_of(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found == extension)
 }
 
 /// JSON without the keys that repeat options; `None` of anything else.
