@@ -60,8 +60,8 @@ impl ControlledAttribute {
     /// Builds a network for every group of the training part.
     ///
     /// # Errors
-    /// As [`ControlledAttributeConfig::validate`] and [`Learner::new`]; [`FairnessError::NoGroups`] if no training sample has
-    /// a group, [`FairnessError::FewEvents`] naming a group with too few events (the largest, if all are left out).
+    /// As [`ControlledAttributeConfig::validate`] and [`Learner::new`](crate::Learner::new); [`FairnessError::NoGroups`] if no
+    /// training sample has a group, [`FairnessError::FewEvents`] naming a group with too few events (the largest, if all are left out).
     pub fn new(
         config: &ControlledAttributeConfig,
         spec: &LearnerSpec,

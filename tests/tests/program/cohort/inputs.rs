@@ -88,7 +88,7 @@ fn a_shift_changes_the_training_of_one_group_and_leaves_its_record() {
             .set("shift.blur=1")
             .arguments("train"),
         CONFIG,
-        "attribute \"age\": the attribute of the shift is none of the attributes",
+        "shift.attribute: \"age\" is not an [[attribute]] of this run",
     );
 }
 
