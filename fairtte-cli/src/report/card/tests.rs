@@ -1,6 +1,8 @@
 //! The card of a made-up run with known numbers.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use fairtte_metrics::evaluation::GroupSummary;
+
 use super::super::test_reports::{ODD_LEVEL, report};
 use super::*;
 
