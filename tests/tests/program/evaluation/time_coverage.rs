@@ -84,7 +84,8 @@ fn curves_that_end_early_are_scored_up_to_their_end_and_the_rest_is_told_everywh
     );
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();
     assert!(outcome.stderr.contains(&note), "{note}\n{}", outcome.stderr);
-    assert!(page.contains(&note), "{note} is missing on the page");
+    let as_shown = note.replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% ");
+    assert!(page.contains(&as_shown), "{as_shown} is missing on the page");
     assert!(found["input"]["notes"].to_string().contains(&note), "{note} is missing in the JSON");
 }
 
