@@ -868,7 +868,7 @@ fn of_a_run_of_a_class(base: &'static str) -> Vec<(&'static str, Effect)> {
     if base.contains("class-other") {
         own.extend([
             ("--part", Refused("--part validation", "has no parts")),
-            ("--internal", Refused("--internal class", "two cohorts are compared by survival curves")),
+            ("--internal", Changes("--internal class")),
             ("--censoring", Refused("--censoring own", "nobody is censored")),
         ]);
     }
