@@ -158,7 +158,7 @@ def test_images_are_views_of_memory_maps(pictures):
         whole = pixels[int(sample.removesuffix(".png"))]
         assert picture.mean() == pytest.approx(whole.mean(), abs=1.5)
     assert "RGB; resized to 8 x 8" in colour.recipe and "resized to 16 x 24" in one.recipe
-    for arguments, message in [({"size": (0, 8)}, "image.size"), ({"channels": 2}, "image.channels"), ({"limits": {"x": 1}}, "x")]:
+    for arguments, message in [({"size": (0, 8)}, "size is"), ({"channels": 2}, "channels is"), ({"limits": {"x": 1}}, "x")]:
         with pytest.raises(fairtte.DataError, match=message):
             found.images(folder / "cache", **arguments)
 
