@@ -93,6 +93,14 @@ pub struct Evaluate {
     pub exports: Exports,
 }
 
+impl Evaluate {
+    /// The files that are read.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &PathBuf> {
+        let single = [&self.train, &self.cohort, &self.split, &self.classes.validation];
+        self.predictions.iter().chain(single.into_iter().flatten())
+    }
+}
+
 const EVALUATE_EXAMPLES: &str = "\
 Examples:
   a run, again, with curves read as steps

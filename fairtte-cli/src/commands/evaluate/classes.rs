@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
     let names = models::names(arguments)?;
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
-    let target = target.with_exports(&arguments.exports);
+    let target = target.apart_from(arguments.tables())?.with_exports(&arguments.exports);
     let attributes = attributes_to_compare(&arguments.attributes, arguments.intersections)?;
     let mut settings = Settings::new(arguments)?;
     let reference = names.as_deref().map_or(Ok(0), |names| models::reference(arguments, names))?;

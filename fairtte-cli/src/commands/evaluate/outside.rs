@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let predictions = arguments.predictions.first().ok_or_else(missing)?;
     let names = models::names(arguments)?;
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
-    let target = target.with_exports(&arguments.exports);
+    let target = target.apart_from(arguments.tables())?.with_exports(&arguments.exports);
     let settings = settings(None, &arguments.set, Some(&arguments.scores))?;
     let settings = if arguments.cause.is_some() { settings.of_cause() } else { settings };
     if arguments.part.is_some() && arguments.split.is_none() {

@@ -62,6 +62,24 @@ impl Target {
         is_page.then(|| Self { evaluation, report: output.to_owned(), exports: Exports::default() })
     }
 
+    /// The same, if none of its files is one that the command reads.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] that names the file.
+    pub(super) fn apart_from<'a>(self, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<Self, CliError> {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let written = [self.evaluation.clone(), self.csv(), self.report.clone()];
+        let taken =
+            |input: &&PathBuf| written.iter().any(|file| real(file).is_some_and(|file| real(input) == Some(file)));
+        match inputs.into_iter().find(taken) {
+            Some(input) => {
+                let message = format!("{} is read and would be overwritten, expected another name", input.display());
+                Err(CliError::setting("--output", message, None))
+            }
+            None => Ok(self),
+        }
+    }
+
     /// The same with the folders of figures and tables.
     pub(super) fn with_exports(self, exports: &Exports) -> Self {
         Self { exports: exports.clone(), ..self }

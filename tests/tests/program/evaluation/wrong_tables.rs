@@ -105,6 +105,37 @@ fn risk_percent_and_hazards_are_named_and_never_repaired() {
     }
 }
 
+/// A page brings `NAME.csv` and `NAME.json` beside it.
+#[test]
+fn a_file_that_is_read_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name).display().to_string();
+    let curves = text(&table(HEADER, unchanged), ",");
+    let classes = "sample,probability,label\na,0.2,0\nb,0.7,1\n";
+    let masks = "sample,truth,predicted\na,a.png,b.png\n";
+    for (name, bytes) in [("curves.csv", curves.as_str()), ("classes.csv", classes), ("masks.csv", masks)] {
+        std::fs::write(of(name), bytes).unwrap();
+    }
+    std::fs::write(of("other.csv"), &curves).unwrap();
+    let before = files(folder.path());
+    let outcomes = |table: &str, page: &str, extra: &[&str]| {
+        let [table, page] = [table, page].map(of);
+        let command = match extra {
+            ["masks"] => vec!["evaluate-masks", "--table", &table, "--classes", "disc=1", "--output", &page],
+            _ => [&["evaluate", "--predictions", &table, "--output", &page], extra].concat(),
+        };
+        fail(&command, CONFIG, "is read and would be overwritten, expected another name");
+    };
+    let train = of("other.csv");
+    outcomes("curves.csv", "curves.html", &[]);
+    outcomes("curves.csv", "other.html", &["--train", &train]);
+    outcomes("curves.csv", "other.html", &["--predictions", &train]);
+    outcomes("classes.csv", "./classes.html", &["--task", "binary"]);
+    outcomes("masks.csv", "masks.html", &["masks"]);
+    assert_eq!(files(folder.path()), before);
+    assert_eq!(std::fs::read_to_string(of("curves.csv")).unwrap(), curves);
+}
+
 #[test]
 fn curves_in_a_file_of_their_own_are_checked_too() {
     let cells: Vec<Vec<String>> =
