@@ -1,5 +1,7 @@
 """A simulated cohort."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -22,3 +24,11 @@ class Cohort:
 @pytest.fixture
 def cohort():
     return Cohort()
+
+
+@pytest.fixture(autouse=True)
+def interrupts():
+    """Python's handler of Ctrl-C, which is not installed where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
