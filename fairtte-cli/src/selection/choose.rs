@@ -3,20 +3,16 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use fairtte_metrics::evaluation::{HorizonReport, MetricReport, SampledMetric, SampledMetrics, SampledValue};
-use fairtte_metrics::fairness::Comparison;
-use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings, MetricError};
+use fairtte_metrics::evaluation::{MetricReport, SampledMetrics};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 
 use super::candidates::{Candidate, Candidates};
-use super::change::{adjust, change};
 use super::horizon;
 use super::pick::Question;
 use super::ranks::rank_comparisons;
 use super::rows::{Pool, Row, Rows};
-use super::verdict::{
-    Block, Chosen, Contrast, GroupSize, Horizon, LossOf, Network, OfSeed, OverSeeds, Role, Rule, Scores, Spread,
-    Standing, Verdict, Weighted,
-};
+use super::verdict::{Contrast, Horizon, LossOf, Network, Rule, Verdict};
+use super::worth::Worth;
 use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
@@ -33,7 +29,7 @@ pub(super) fn metrics(cause: Option<u32>) -> &'static [(&'static str, &'static s
 }
 
 /// Whether lower values of a metric are better.
-fn is_brier(metric: &str) -> bool {
+pub(super) fn is_brier(metric: &str) -> bool {
     matches!(metric, "ibs" | "cause-ibs")
 }
 
@@ -123,15 +119,15 @@ fn only_chosen_by(mut sample: SampledMetrics, chosen: &[(&str, &str)]) -> Sample
 }
 
 /// A block before the evaluation of the test part.
-struct Plan<'a> {
-    network: &'a Network,
-    attribute: &'a str,
-    metric: (&'static str, &'static str),
-    contrast: Option<Contrast>,
-    no_skill: Option<f64>,
-    warnings: Vec<String>,
-    n_seeds: usize,
-    rows: Vec<Row>,
+pub(super) struct Plan<'a> {
+    pub(super) network: &'a Network,
+    pub(super) attribute: &'a str,
+    pub(super) metric: (&'static str, &'static str),
+    pub(super) contrast: Option<Contrast>,
+    pub(super) no_skill: Option<f64>,
+    pub(super) warnings: Vec<String>,
+    pub(super) n_seeds: usize,
+    pub(super) rows: Vec<Row>,
 }
 
 impl<'a> Plan<'a> {
@@ -225,14 +221,14 @@ fn warn_of_few_events(validation: &EvaluationReport, attribute: &str, metric: &s
     sizes.filter_map(|(level, n, n_events)| few_events("validation", level, n, n_events)).collect()
 }
 
-fn few_events(part: &str, level: &str, n: usize, n_events: usize) -> Option<String> {
+pub(super) fn few_events(part: &str, level: &str, n: usize, n_events: usize) -> Option<String> {
     (n_events < FEW_EVENTS).then(|| {
         let (events, samples) = (counted(n_events, "event"), counted(n, "sample"));
         format!("group \"{level}\" has {events} among {samples} of the {part} part: too few to compare models in it")
     })
 }
 
-fn of_attribute<'r>(
+pub(super) fn of_attribute<'r>(
     report: &'r MetricReport,
     attribute: &str,
 ) -> Option<&'r fairtte_metrics::evaluation::AttributeReport> {
@@ -248,184 +244,6 @@ fn contrast(validation: &EvaluationReport, attribute: &str, metric: &str) -> Opt
     let others = defined.iter().copied().filter(|(level, _)| *level != first.0);
     let second = others.reduce(|best, other| if other.1 < best.1 { other } else { best })?;
     Some(Contrast { first: first.0.to_owned(), second: second.0.to_owned() })
-}
-
-/// A block with the results of the test part.
-struct Worth<'a> {
-    all: &'a [Candidate],
-    samples: &'a BTreeMap<usize, SampledMetrics>,
-    weighted: &'a BTreeMap<usize, HorizonReport>,
-    level: f64,
-    plan: Plan<'a>,
-}
-
-/// The values of a row in all draws.
-struct Drawn {
-    metric: SampledValue,
-    difference: Option<SampledValue>,
-}
-
-impl Worth<'_> {
-    fn block(mut self) -> Result<Block, CliError> {
-        let drawn = self.plan.rows.iter().map(|row| self.drawn(row)).collect::<Result<Vec<_>, _>>()?;
-        let control = self.plan.rows.iter().position(|row| row.role == Role::Control).unwrap_or(0);
-        let standing = |(place, row): (usize, &Row)| {
-            let from =
-                |other: usize, is_new: bool| is_new.then(|| drawn[place].as_ref().zip(drawn[other].as_ref())).flatten();
-            // Only other strategies are compared with the control; all rows but the base itself are compared with the
-            // base.
-            let pairs = [from(control, row.role == Role::Strategy), from(0, row.role != Role::Base)];
-            self.standing(row, pairs)
-        };
-        let mut rows = self.plan.rows.iter().enumerate().map(standing).collect::<Result<Vec<_>, _>>()?;
-        adjust(&mut rows, self.level)?;
-        let groups = self.groups();
-        let few = groups.iter().filter_map(|group| few_events("test", &group.level, group.n, group.n_events));
-        let mut warnings = std::mem::take(&mut self.plan.warnings);
-        warnings.extend(few);
-        let Plan { network, attribute, metric: (metric, label), contrast, no_skill, .. } = self.plan;
-        Ok(Block {
-            attribute: attribute.to_owned(),
-            metric: metric.to_owned(),
-            label: label.to_owned(),
-            higher_is_better: !is_brier(metric),
-            network: network.clone(),
-            groups,
-            contrast,
-            no_skill,
-            warnings,
-            rows,
-        })
-    }
-
-    fn metric(&self, candidate: usize) -> Result<&SampledMetric, CliError> {
-        let metric = self.samples.get(&candidate).and_then(|sample| sample.metric(self.plan.metric.0));
-        metric.ok_or_else(|| CliError::Bug(format!("no {} of candidate {candidate}", self.plan.metric.0)))
-    }
-
-    fn groups(&self) -> Vec<GroupSize> {
-        let any = self.plan.rows.iter().flat_map(Row::needed).next();
-        let groups = any.and_then(|k| self.metric(k).ok()?.attribute(self.plan.attribute)).map(|of| &of.groups);
-        let size = |group: &fairtte_metrics::evaluation::SampledGroup| GroupSize {
-            level: group.level.clone(),
-            n: group.n,
-            n_events: group.n_events,
-        };
-        groups.into_iter().flatten().map(size).collect()
-    }
-
-    /// The signed difference of a candidate.
-    fn difference(&self, candidate: usize) -> Result<Option<SampledValue>, CliError> {
-        let Some(Contrast { first, second }) = &self.plan.contrast else { return Ok(None) };
-        let groups = self.metric(candidate)?.attribute(self.plan.attribute).map(|of| &of.groups);
-        let of = |level: &str| groups.and_then(|groups| groups.iter().find(|group| group.level == level));
-        Ok(of(first).zip(of(second)).map(|(first, second)| first.value.minus(&second.value)))
-    }
-
-    /// The values of the model chosen for a row, and in draw b of the model chosen in that draw.
-    fn drawn(&self, row: &Row) -> Result<Option<Drawn>, CliError> {
-        let Ok(picked) = row.picked else { return Ok(None) };
-        let chosen: BTreeSet<usize> = row.of_draw.iter().flatten().copied().chain([picked]).collect();
-        let mut differences = BTreeMap::new();
-        for k in chosen {
-            differences.insert(k, self.difference(k)?);
-        }
-        let mut metric = SampledValue { value: self.metric(picked)?.overall.value.clone(), replicates: Vec::new() };
-        let value = differences[&picked].as_ref().map(|difference| difference.value.clone());
-        let mut difference = value.map(|value| SampledValue { value, replicates: Vec::new() });
-        for (replicate, chosen) in row.of_draw.iter().enumerate() {
-            let of_metric = chosen.map(|k| self.metric(k)).transpose()?;
-            metric.replicates.push(of_metric.and_then(|metric| metric.overall.replicates[replicate]));
-            if let Some(difference) = &mut difference {
-                let of_chosen = chosen.and_then(|k| differences[&k].as_ref());
-                difference.replicates.push(of_chosen.and_then(|of_chosen| of_chosen.replicates[replicate]));
-            }
-        }
-        Ok(Some(Drawn { metric, difference }))
-    }
-
-    /// `pairs`: the row with the control, and with the base.
-    fn standing(&self, row: &Row, pairs: [Option<(&Drawn, &Drawn)>; 2]) -> Result<Standing, CliError> {
-        let of_metric = |pair: Option<(&Drawn, &Drawn)>| {
-            pair.map(|(own, other)| change(&own.metric, &other.metric, self.level, true))
-        };
-        let of_difference = |pair: Option<(&Drawn, &Drawn)>| {
-            let (own, other) = pair?;
-            Some(change(own.difference.as_ref()?, other.difference.as_ref()?, self.level, false))
-        };
-        let chosen = |k: &usize| {
-            let candidate = &self.all[*k];
-            let without_test = |mut change: super::verdict::Change| {
-                change.p_value = None;
-                change
-            };
-            Ok::<_, CliError>(Chosen {
-                run: candidate.run.clone(),
-                epoch: candidate.epoch,
-                weights: candidate.weights.clone(),
-                kept_by: candidate.kept_by.clone(),
-                validation: self.in_validation(candidate),
-                test: self.in_test(*k)?,
-                weighted: self.weighted.get(k).map(|report| Weighted::of(report, self.plan.attribute)),
-                change: of_metric(pairs[0]),
-                difference_change: of_difference(pairs[0]),
-                change_from_base: of_metric(pairs[1]).map(without_test),
-                difference_change_from_base: of_difference(pairs[1]).map(without_test),
-            })
-        };
-        let of_seed = |(seed, picked): &(u64, super::pick::Picked)| {
-            let candidate = picked.as_ref().ok().map(|k| &self.all[*k]);
-            Ok(OfSeed {
-                seed: *seed,
-                run: candidate.map(|candidate| candidate.run.clone()),
-                weights: candidate.map(|candidate| candidate.weights.clone()),
-                test: picked.as_ref().map_or_else(|_| Ok(Scores::default()), |k| self.in_test(*k))?,
-            })
-        };
-        let seeds = row.of_seed.iter().map(of_seed).collect::<Result<Vec<_>, CliError>>()?;
-        let spread = |of: fn(&Scores) -> Option<f64>| Spread::of(seeds.iter().map(|seed| of(&seed.test)));
-        Ok(Standing {
-            strategy: row.strategy.clone(),
-            role: row.role,
-            n_candidates: row.n_candidates,
-            none_because: row.picked.as_ref().err().cloned(),
-            chosen: row.picked.as_ref().ok().map(chosen).transpose()?,
-            over_seeds: OverSeeds {
-                value: spread(|scores| scores.value),
-                gap: spread(|scores| scores.gap),
-                difference: spread(|scores| scores.difference),
-            },
-            seeds,
-        })
-    }
-
-    fn in_test(&self, candidate: usize) -> Result<Scores, CliError> {
-        let metric = self.metric(candidate)?;
-        let groups = metric.attribute(self.plan.attribute).map(|of| &of.groups);
-        let values = groups.into_iter().flatten().map(|group| group.value.value.clone());
-        let difference = self.difference(candidate)?.and_then(|difference| difference.value.ok());
-        let value = metric.overall.value.as_ref().ok().copied();
-        Ok(Scores { value, gap: gap(values, metric.higher_is_better), difference })
-    }
-
-    fn in_validation(&self, candidate: &Candidate) -> Scores {
-        let report = candidate.validation.metric(self.plan.metric.0);
-        let of_groups = report.and_then(|report| of_attribute(report, self.plan.attribute));
-        let of = |level: &str| of_groups?.groups.iter().find(|group| group.level == level)?.estimate.value;
-        let contrast = self.plan.contrast.as_ref();
-        Scores {
-            value: report.and_then(|report| report.overall.value),
-            gap: of_groups.and_then(|of_groups| of_groups.gap.value),
-            difference: contrast.and_then(|Contrast { first, second }| Some(of(first)? - of(second)?)),
-        }
-    }
-}
-
-/// The gap between the groups that have a value.
-fn gap(values: impl Iterator<Item = Result<f64, MetricError>>, higher_is_better: bool) -> Option<f64> {
-    let values: Vec<f64> = values.filter_map(Result::ok).collect();
-    let direction = if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    Comparison::Gap.of(&values, 0.0, direction)
 }
 
 #[cfg(test)]

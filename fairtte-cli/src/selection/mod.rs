@@ -9,7 +9,7 @@
 //! Strategies are compared with the base strategy *under their own rule* (the control row): the base of the paper has the
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
-//! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
+//! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs`, `worth.rs` and `change.rs`
 //! evaluate the test part, `horizon.rs` with weights for censoring where a class is made from times, `ranks.rs` compares over blocks,
 //! `verdict.rs` is the result, which `table.rs` and `page.rs` show, the latter with means over seeds (`seeds.rs`); `flat.rs` has every
 //! number in one table.
@@ -28,6 +28,7 @@ mod seeds;
 mod table;
 mod trainings;
 mod verdict;
+mod worth;
 
 pub(crate) use candidates::Runs;
 #[cfg(feature = "train")]

@@ -71,10 +71,3 @@ fn groups_below_ten_events_are_named_with_both_counts() {
     assert!(found[1].starts_with("group \"c\" has 0 events"), "{found:?}");
     assert!(warn_of_few_events(&report, "height", C_TD).is_empty());
 }
-
-#[test]
-fn a_gap_is_of_the_groups_that_have_a_value() {
-    let of = |values: Vec<Result<f64, MetricError>>| gap(values.into_iter(), true);
-    assert_eq!(of(vec![Ok(0.5), Err(MetricError::NoSamples), Ok(0.75), Ok(0.625)]), Some(0.25));
-    assert_eq!(of(vec![Err(MetricError::NoSamples)]), None);
-}
