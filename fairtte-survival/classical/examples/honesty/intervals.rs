@@ -10,17 +10,10 @@ use crate::table::{Number, Part, covered, shares};
 
 const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
 /// Metrics that a user may ask for; those of decisions are at `THRESHOLD`.
-const MORE: [&str; 9] = [
-    "c-td-ipcw",
-    "uno-c",
-    "harrell-c",
-    "auc",
-    "brier",
-    "calibration-slope",
-    "integrated-calibration",
-    "sensitivity",
-    "net-benefit",
-];
+const MORE: [&str; 8] =
+    ["c-td-ipcw", "uno-c", "harrell-c", "auc", "brier", "calibration-slope", "sensitivity", "net-benefit"];
+/// Observed over expected, and distances between predicted and observed.
+const DISTANCES: [&str; 4] = ["observed-expected", "ici", "d-calibration", "integrated-calibration"];
 const THRESHOLD: f64 = 0.4;
 /// What [`numbers`] takes from the report of a metric.
 pub const KIND_NAMES: &str =
@@ -79,7 +72,12 @@ pub fn parts() -> Vec<Part> {
     let more = [0.3, 0.7].into_iter().flat_map(|censored| {
         [0, 2].map(|groups| setting((percentile, Mechanism::Random, censored), groups, &MORE).part("more-intervals"))
     });
-    usual.chain(more).collect()
+    let distances = [0.3, 0.7].into_iter().flat_map(|censored| {
+        (0..3).map(move |groups| {
+            setting((percentile, Mechanism::Random, censored), groups, &DISTANCES).part("distance-intervals")
+        })
+    });
+    usual.chain(more).chain(distances).collect()
 }
 
 /// Everybody, and what compares the groups of the first attribute.
@@ -120,10 +118,11 @@ impl Setting {
         let mut truth: Vec<[Option<f64>; KINDS]> =
             chosen.iter().map(|place| numbers(&large.metrics[*place]).map(|number| number.0)).collect();
         if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {
-            for (of_metric, metric) in truth.iter_mut().zip(metrics) {
+            for (of_metric, place) in truth.iter_mut().zip(&chosen) {
                 let overall = of_metric[0];
                 // Without differences, equity scaling is what it scales: 1 - value where lower is better, in the first form.
-                let utility = if *metric == "ibs" { overall.map(|value| 1.0 - value) } else { overall };
+                let is_utility = large.metrics[*place].higher_is_better;
+                let utility = if is_utility { overall } else { overall.map(|value| 1.0 - value) };
                 let [zero, one] = [Some(0.0), Some(1.0)];
                 *of_metric = [overall, zero, zero, overall, zero, one, one, utility, overall, overall];
             }
