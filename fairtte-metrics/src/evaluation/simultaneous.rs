@@ -198,7 +198,7 @@ fn ratio_of_ends(ends: &[(f64, f64)]) -> Option<(f64, f64)> {
     let largest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).reduce(f64::max);
     let (lower, upper) = (smallest(|of| of.0)? / largest(|of| of.1)?, smallest(|of| of.1)? / largest(|of| of.0)?);
     // Of a largest one that may be 0, the ratio may be 1.
-    (!lower.is_nan()).then(|| (lower, if upper < 1.0 { upper } else { 1.0 }))
+    (!lower.is_nan()).then_some((lower, if upper < 1.0 { upper } else { 1.0 }))
 }
 
 /// By number, what each replicate adds to its value; replicates that lack one of the numbers are left out. `None` without
