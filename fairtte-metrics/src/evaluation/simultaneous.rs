@@ -10,6 +10,10 @@
 //! The same holds for the distance from the whole sample (d = group minus whole sample), for ratios (differences of
 //! logarithms), for the worst value (the values themselves) and, in [`equity_scaling`], for equity scaling, whose
 //! denominator adds such distances. Coverage is at least the level, for large samples.
+//!
+//! A distance (D-calibration, ECE) is too large in small groups, and more so in its replicates, which may all lie above the true
+//! value: its intervals reach down to 0, not to the smallest replicate. The logarithm of a distance near 0 has an error of no known
+//! size, so that the ratio of distances lies between ratios of the ends of their intervals.
 //! Source: Westfall & Young (1993), Resampling-based multiple testing, section 2.5; Romano & Wolf (2005),
 //! doi:10.1111/j.1468-0262.2005.00615.x (studentised maxima).
 
@@ -28,30 +32,35 @@ use crate::{Direction, EvaluationSettings};
 struct Signed {
     value: f64,
     replicates: Vec<Option<f64>>,
+    /// Whether it is a distance, whose true value may lie below all replicates.
+    is_distance: bool,
 }
 
 impl Signed {
     fn of(sampled: &Sampled) -> Option<Self> {
-        Some(Self { value: *sampled.value.as_ref().ok()?, replicates: sampled.replicates.clone() })
+        let (value, replicates) = (*sampled.value.as_ref().ok()?, sampled.replicates.clone());
+        Some(Self { value, replicates, is_distance: sampled.is_distance })
     }
 
     fn minus(&self, other: &Self) -> Self {
         let pairs = self.replicates.iter().zip(&other.replicates);
         let replicates = pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect();
-        Self { value: self.value - other.value, replicates }
+        Self { value: self.value - other.value, replicates, is_distance: false }
     }
 
-    /// The part of an interval that lies within the range of value and replicates: a number has no further range.
+    /// The part of an interval that lies within the range of value and replicates: a number has no further range, but a distance has
+    /// one down to 0.
     fn within_replicates(&self, (lower, upper): (f64, f64)) -> (f64, f64) {
         let known = self.replicates.iter().flatten().chain([&self.value]).copied();
         let (least, most) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-        (lower.max(least), upper.min(most))
+        (lower.max(if self.is_distance { 0.0 } else { least }), upper.min(most))
     }
 
     /// The logarithm; `None` of a value that is not above 0.
     fn ln(&self) -> Option<Self> {
         let ln = |value: f64| (value > 0.0).then(|| value.ln());
-        Some(Self { value: ln(self.value)?, replicates: self.replicates.iter().map(|v| (*v).and_then(ln)).collect() })
+        let replicates = self.replicates.iter().map(|v| (*v).and_then(ln)).collect();
+        Some(Self { value: ln(self.value)?, replicates, is_distance: false })
     }
 }
 
@@ -86,6 +95,10 @@ impl Evaluated<'_> {
             |whole: &Signed, groups: &[Signed]| groups.iter().map(|group| group.minus(whole)).collect::<Vec<_>>();
         match comparison {
             Comparison::GapToOverall => largest(&from(&Signed::of(&overall)?, &groups), settings.level),
+            Comparison::Ratio if self.kinds[metric].is_distance => ratio_of_distances(groups, None, settings.level),
+            Comparison::RatioToOverall if self.kinds[metric].is_distance => {
+                ratio_of_distances(groups, Signed::of(&overall), settings.level)
+            }
             Comparison::Ratio => largest(&pairs(&logarithms()?), settings.level).map(inverted),
             Comparison::RatioToOverall => {
                 largest(&from(&Signed::of(&overall)?.ln()?, &logarithms()?), settings.level).map(inverted)
@@ -166,6 +179,28 @@ fn worst(groups: &[Signed], direction: Direction, level: f64) -> Option<(f64, f6
     })
 }
 
+/// The interval of the ratio of the smallest to the largest of some distances, or (`overall`) of the smallest ratio of a distance to
+/// that of the whole sample, the smaller one divided by the larger. `None` without replicates, or if all may be 0 only.
+fn ratio_of_distances(mut numbers: Vec<Signed>, overall: Option<Signed>, level: f64) -> Option<(f64, f64)> {
+    let n_groups = numbers.len();
+    numbers.extend(overall);
+    let found = simultaneous(&numbers, level)?;
+    let ends: Vec<(f64, f64)> = found.into_iter().zip(&numbers).map(|(ends, of)| of.within_replicates(ends)).collect();
+    let (of_groups, of_overall) = ends.split_at(n_groups);
+    let Some(overall) = of_overall.first() else { return ratio_of_ends(of_groups) };
+    let ratios = of_groups.iter().map(|ends| ratio_of_ends(&[*ends, *overall])).collect::<Option<Vec<_>>>()?;
+    ratios.into_iter().reduce(|(low, high), (l, h)| (low.min(l), high.min(h)))
+}
+
+/// From intervals of numbers that are not negative to that of the ratio of the smallest to the largest; `None` if all are 0.
+fn ratio_of_ends(ends: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let smallest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).reduce(f64::min);
+    let largest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).reduce(f64::max);
+    let (lower, upper) = (smallest(|of| of.0)? / largest(|of| of.1)?, smallest(|of| of.1)? / largest(|of| of.0)?);
+    // Of a largest one that may be 0, the ratio may be 1.
+    (!lower.is_nan()).then_some((lower, if upper < 1.0 { upper } else { 1.0 }))
+}
+
 /// By number, what each replicate adds to its value; replicates that lack one of the numbers are left out. `None` without
 /// numbers or replicates.
 fn deviations(numbers: &[&Signed]) -> Option<Vec<Vec<f64>>> {
@@ -229,10 +264,14 @@ mod tests {
     use super::*;
     use crate::normal::normal_quantile;
 
+    fn number(value: f64, replicates: Vec<Option<f64>>) -> Signed {
+        Signed { value, replicates, is_distance: false }
+    }
+
     /// A number with normal replicates of standard error `error`; `step` decides their order.
     fn signed(value: f64, error: f64, step: usize) -> Signed {
         let of_replicate = |k: usize| value + error * normal_quantile(((k * step % 9_973) as f64 + 0.5) / 9_973.0);
-        Signed { value, replicates: (0..9_973).map(|k| Some(of_replicate(k))).collect() }
+        number(value, (0..9_973).map(|k| Some(of_replicate(k))).collect())
     }
 
     #[test]
@@ -269,20 +308,48 @@ mod tests {
     #[test]
     fn the_interval_of_a_worst_value_stays_within_its_replicates() {
         let skewed = |k: usize| Some(1.0 - 0.2 * (k as f64 / 1_000.0).powi(4));
-        let group = Signed { value: 0.99, replicates: (0..1_000).map(skewed).collect() };
+        let group = number(0.99, (0..1_000).map(skewed).collect());
         let (lower, upper) = worst(&[group], Direction::HigherIsBetter, 0.95).unwrap();
         assert!(lower > 0.8 && upper <= 1.0, "{lower} {upper}");
+    }
+
+    #[test]
+    fn the_interval_of_a_distance_reaches_below_its_replicates_but_not_below_0() {
+        // Noise adds 0.02 to the value, and as much again to its replicates: 0.05 to 0.07, all above the true value of 0.02.
+        let distance = |value: f64| {
+            let replicates = (0..1_000).map(|k| Some(value + 0.01 + 0.02 * f64::from(k) / 999.0)).collect();
+            Signed { value, replicates, is_distance: true }
+        };
+        let (lower, upper) = worst(&[distance(0.04)], Direction::LowerIsBetter, 0.95).unwrap();
+        assert!(lower < 0.02 && lower > 0.0 && upper > 0.065 && upper <= 0.07, "{lower} {upper}");
+        assert_eq!(worst(&[distance(0.01)], Direction::LowerIsBetter, 0.95).unwrap().0, 0.0);
+        // 0.04 and 0.4, each within 0.03 of its value: from (0.04 - 0.03) / 0.43 to 0.07 / 0.37.
+        let (lower, upper) = ratio_of_distances(vec![distance(0.04), distance(0.4)], None, 1.0).unwrap();
+        assert_relative_eq!(lower, 0.01 / 0.43, max_relative = 1e-9);
+        assert_relative_eq!(upper, 0.07 / 0.37, max_relative = 1e-9);
+        // The smallest ratio to 0.3 is that of 0.04.
+        let of_overall = ratio_of_distances(vec![distance(0.04), distance(0.4)], Some(distance(0.3)), 1.0).unwrap();
+        assert_relative_eq!(of_overall.0, 0.01 / 0.33, max_relative = 1e-9);
+        assert_relative_eq!(of_overall.1, 0.07 / 0.27, max_relative = 1e-9);
+    }
+
+    #[test]
+    fn a_ratio_of_numbers_that_may_be_0_reaches_1() {
+        assert_eq!(ratio_of_ends(&[(0.0, 0.5), (0.0, 2.0)]), Some((0.0, 1.0)));
+        assert_eq!(ratio_of_ends(&[(0.5, 1.0), (2.0, 4.0)]), Some((0.125, 0.5)));
+        assert_eq!(ratio_of_ends(&[(0.5, 3.0), (2.0, 4.0)]), Some((0.125, 1.0)));
+        assert_eq!(ratio_of_ends(&[(0.0, 0.0), (0.0, 0.0)]), None);
     }
 
     #[test]
     fn replicates_that_lack_a_number_are_left_out_and_constant_numbers_have_no_width() {
         let mut first = signed(1.0, 0.5, 1);
         first.replicates[5] = None;
-        let constant = Signed { value: 0.25, replicates: vec![Some(0.25); 9_973] };
+        let constant = number(0.25, vec![Some(0.25); 9_973]);
         let found = simultaneous(&[first, constant], 0.95).unwrap();
         assert_eq!(found[1], (0.25, 0.25));
         assert_relative_eq!(found[0].1 - found[0].0, 2.0 * 1.96 * 0.5, max_relative = 1e-2);
-        assert_eq!(simultaneous(&[Signed { value: 0.5, replicates: vec![None; 3] }], 0.95), None);
-        assert_eq!(simultaneous(&[Signed { value: 0.5, replicates: vec![] }], 0.95), None);
+        assert_eq!(simultaneous(&[number(0.5, vec![None; 3])], 0.95), None);
+        assert_eq!(simultaneous(&[number(0.5, vec![])], 0.95), None);
     }
 }

@@ -241,12 +241,8 @@ pub enum ClassicalError {
         /// Coefficients.
         n_coefficients: usize,
     },
-    /// The likelihood grows without end.
-    #[error(
-        "{} the events from the other samples, so that the likelihood has no maximum: leave {} out or merge levels",
-        separating(.columns),
-        if .columns.len() == 1 { "it" } else { "one of them" }
-    )]
+    /// The likelihood grows without end, or as good as.
+    #[error("{}", separating(.columns))]
     Separates {
         /// The covariates whose coefficients grow.
         columns: Vec<Column>,
@@ -311,13 +307,28 @@ impl ClassicalError {
     }
 }
 
+/// The columns, each once: two terms of a model may be of one column.
+fn names(columns: &[Column]) -> Vec<String> {
+    let mut names: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
 fn listed(columns: &[Column]) -> String {
-    columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    names(columns).join(", ")
 }
 
 fn separating(columns: &[Column]) -> String {
-    match columns {
-        [one] => format!("covariate {one} separates"),
-        several => format!("covariates {} together separate", listed(several)),
+    match &names(columns)[..] {
+        [one] => format!(
+            "covariate {one} separates the events from the other samples, so that the likelihood has no maximum: leave it out or \
+             merge levels"
+        ),
+        several => format!(
+            "covariates {} together separate the events from the other samples, or nearly repeat each other, so that the likelihood \
+             has no maximum: leave one of them out or merge levels",
+            several.join(", ")
+        ),
     }
 }

@@ -72,6 +72,9 @@ fn without_degradation_few_repeats_find_a_gap_and_with_all_curves_exchanged_most
         // The permutation test has its level whatever the metric: at most 5 % in the mean, four standard errors are 10 points.
         let rate = metric.shares[0].by_permutation.unwrap();
         assert!(rate.rate <= 0.15 && rate.n == 80 && rate.lower <= rate.rate && rate.rate <= rate.upper, "{metric:?}");
+        // An interval that reaches 0 excludes nothing. Of 60 replicates it is narrower than of many: twice 5 % and four standard errors.
+        let rate = metric.shares[0].by_interval.unwrap();
+        assert!(rate.rate <= 0.25 && rate.n == 80 && rate.n_undefined == 0, "{metric:?}");
         // Labels that stand for nothing do have a gap.
         assert!(metric.shares[0].mean_gap.unwrap() > 0.0);
     }
@@ -84,6 +87,7 @@ fn without_degradation_few_repeats_find_a_gap_and_with_all_curves_exchanged_most
     // The mean prediction of the group stays, and so does what compares it with the observed risk.
     assert!(means.shares[1].by_permutation.unwrap().rate <= 0.2, "{means:?}");
     assert_eq!((c.smallest_by_permutation, means.smallest_by_permutation), (Some(1.0), None));
+    assert_eq!((c.smallest_by_interval, means.smallest_by_interval), (Some(1.0), None));
 }
 
 #[test]

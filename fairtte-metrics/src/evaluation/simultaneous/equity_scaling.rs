@@ -65,7 +65,7 @@ mod tests {
     use crate::Direction::{HigherIsBetter, LowerIsBetter};
 
     fn number(value: f64, errors: &[f64]) -> Signed {
-        Signed { value, replicates: errors.iter().map(|error| Some(value + error)).collect() }
+        Signed { value, replicates: errors.iter().map(|error| Some(value + error)).collect(), is_distance: false }
     }
 
     /// Replicates with one error each, so that all quantiles are that error and c is 1.
@@ -93,6 +93,19 @@ mod tests {
     }
 
     #[test]
+    fn the_utility_of_a_distance_may_lie_below_its_replicates() {
+        let of = |is_distance: bool| {
+            let groups = [number(0.1, &[0.02; 3]), number(0.2, &[0.02; 3])];
+            let overall = Signed { is_distance, ..number(0.15, &[0.03; 3]) };
+            interval(EquityScaling::FairSeg, &groups, &overall, LowerIsBetter, 0.95).unwrap()
+        };
+        // Off by 0.03 on either side; all replicates lie at 0.18. D of the values is 0.1, of the errors 0.02.
+        assert_relative_eq!(of(true).0, 0.12 / 1.12, max_relative = 1e-12);
+        assert_relative_eq!(of(false).0, 0.15 / 1.12, max_relative = 1e-12);
+        assert_relative_eq!(of(true).1, of(false).1, max_relative = 1e-12);
+    }
+
+    #[test]
     fn a_distance_that_errors_explain_may_be_none_at_all() {
         let groups = [number(0.79, &[0.02; 3]), number(0.81, &[-0.03; 3])];
         let (lower, upper) =
@@ -114,8 +127,8 @@ mod tests {
 
     #[test]
     fn without_groups_or_complete_replicates_there_is_none() {
-        let none = Signed { value: 0.5, replicates: vec![None, Some(0.5)] };
-        let other = Signed { value: 0.5, replicates: vec![Some(0.5), None] };
+        let none = Signed { value: 0.5, replicates: vec![None, Some(0.5)], is_distance: false };
+        let other = Signed { value: 0.5, replicates: vec![Some(0.5), None], is_distance: false };
         let of = |groups: &[Signed], overall: &Signed| {
             interval(EquityScaling::FairTte, groups, overall, HigherIsBetter, 0.95)
         };

@@ -19,7 +19,7 @@ const COVERAGE: &str = "people | censored | Cox, plain | Cox, robust | every per
 const TESTS: &str = "people | censored | likelihood ratio | Wald | score | Schoenfeld, one covariate | all covariates | \
                      time-varying coefficients, all";
 /// Log hazard ratios of three normal covariates; the second has none.
-const EFFECTS: [f64; 3] = [std::f64::consts::LN_2, 0.0, -0.5];
+pub const EFFECTS: [f64; 3] = [std::f64::consts::LN_2, 0.0, -0.5];
 
 pub fn parts() -> Vec<Part> {
     let sizes = [(100, 0.3), (100, 0.7), (500, 0.3), (500, 0.7)];
@@ -51,7 +51,7 @@ fn draw(n: usize, effects: &[f64], censored: f64, seed: u64) -> (Array2<f64>, Ou
     (cohort.covariates, cohort.outcomes)
 }
 
-fn contains(estimate: &Estimate, truth: f64) -> Option<bool> {
+pub fn contains(estimate: &Estimate, truth: f64) -> Option<bool> {
     let (_, lower, upper) = estimate.ratio(0.95)?;
     Some(lower <= truth.exp() && truth.exp() <= upper)
 }

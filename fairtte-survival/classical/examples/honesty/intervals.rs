@@ -10,17 +10,10 @@ use crate::table::{Number, Part, covered, shares};
 
 const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
 /// Metrics that a user may ask for; those of decisions are at `THRESHOLD`.
-const MORE: [&str; 9] = [
-    "c-td-ipcw",
-    "uno-c",
-    "harrell-c",
-    "auc",
-    "brier",
-    "calibration-slope",
-    "integrated-calibration",
-    "sensitivity",
-    "net-benefit",
-];
+const MORE: [&str; 8] =
+    ["c-td-ipcw", "uno-c", "harrell-c", "auc", "brier", "calibration-slope", "sensitivity", "net-benefit"];
+/// Observed over expected, and distances between predicted and observed.
+const DISTANCES: [&str; 4] = ["observed-expected", "ici", "d-calibration", "integrated-calibration"];
 const THRESHOLD: f64 = 0.4;
 /// What [`numbers`] takes from the report of a metric.
 pub const KIND_NAMES: &str =
@@ -79,7 +72,12 @@ pub fn parts() -> Vec<Part> {
     let more = [0.3, 0.7].into_iter().flat_map(|censored| {
         [0, 2].map(|groups| setting((percentile, Mechanism::Random, censored), groups, &MORE).part("more-intervals"))
     });
-    usual.chain(more).collect()
+    let distances = [0.3, 0.7].into_iter().flat_map(|censored| {
+        (0..3).map(move |groups| {
+            setting((percentile, Mechanism::Random, censored), groups, &DISTANCES).part("distance-intervals")
+        })
+    });
+    usual.chain(more).chain(distances).collect()
 }
 
 /// Everybody, and what compares the groups of the first attribute.
@@ -103,6 +101,17 @@ pub fn numbers(metric: &MetricReport) -> [Number; KINDS] {
     ]
 }
 
+/// Whether the metric that is called so in settings has this name in reports.
+fn is_named(reported: &str, name: &str) -> bool {
+    let reported = reported.split([':', '@']).next();
+    reported
+        == Some(match name {
+            "c-td" => "c_td_antolini_strict",
+            "auc-td" => "auc_td",
+            other => other,
+        })
+}
+
 impl Setting {
     fn rows(self, n: usize, n_cohorts: u64) -> Vec<String> {
         let Self { mechanism, censored, interval: (interval, name), metrics, .. } = self;
@@ -113,17 +122,16 @@ impl Setting {
         let values = EvaluationSettings { thresholds, ..design.evaluation(metrics) };
         // What the metric is in a very large sample under the same censoring; equal groups differ by nothing.
         let large = design.draw(60_000, 7).report(&curve, &values).unwrap();
-        let chosen: Vec<usize> = metrics
-            .iter()
-            .filter_map(|name| large.metrics.iter().position(|of| of.name.split([':', '@']).next() == Some(name)))
-            .collect();
+        let chosen: Vec<usize> =
+            metrics.iter().map(|name| large.metrics.iter().position(|of| is_named(&of.name, name)).unwrap()).collect();
         let mut truth: Vec<[Option<f64>; KINDS]> =
             chosen.iter().map(|place| numbers(&large.metrics[*place]).map(|number| number.0)).collect();
         if noise.windows(2).all(|two| two[0].to_bits() == two[1].to_bits()) {
-            for (of_metric, metric) in truth.iter_mut().zip(metrics) {
+            for (of_metric, place) in truth.iter_mut().zip(&chosen) {
                 let overall = of_metric[0];
                 // Without differences, equity scaling is what it scales: 1 - value where lower is better, in the first form.
-                let utility = if *metric == "ibs" { overall.map(|value| 1.0 - value) } else { overall };
+                let is_utility = large.metrics[*place].higher_is_better;
+                let utility = if is_utility { overall } else { overall.map(|value| 1.0 - value) };
                 let [zero, one] = [Some(0.0), Some(1.0)];
                 *of_metric = [overall, zero, zero, overall, zero, one, one, utility, overall, overall];
             }
@@ -137,7 +145,7 @@ impl Setting {
         let found: Vec<_> = (0..n_cohorts).into_par_iter().filter_map(one).collect();
         let row = |place: usize| {
             let shares = shares(found.iter().map(|cohort| cohort[place]));
-            let metric = large.metrics[chosen[place]].name.as_str();
+            let metric = metrics[place];
             format!("| {n} | {} | {groups} | {metric} | {name} | {shares} |", self.what())
         };
         (0..chosen.len()).map(row).collect()

@@ -66,6 +66,11 @@ fn what_cannot_be_fitted_is_refused_by_name_and_a_penalty_lifts_it() {
     let together = concatenate![Axis(1), (&noise + &early).insert_axis(Axis(1)), noise.clone().insert_axis(Axis(1))];
     let message = refuse(&together, &plain);
     assert!(message.starts_with("covariates 0, 1 together separate the events from the other samples"), "{message}");
+    // A column and its double in three decimals, whose difference no coefficient of bearable size can weigh.
+    let double = noise.mapv(|value| (2000.0 * value).round() / 1000.0);
+    let message =
+        refuse(&concatenate![Axis(1), noise.clone().insert_axis(Axis(1)), double.insert_axis(Axis(1))], &plain);
+    assert!(message.contains("or nearly repeat each other, so that the likelihood has no maximum"), "{message}");
     // Only samples that leave before the first event differ.
     let first = tied.time().iter().zip(tied.event()).filter(|(_, event)| **event).map(|(time, _)| *time);
     let first = first.fold(f64::MAX, f64::min);
