@@ -4,8 +4,9 @@
 //! `cargo run --release -p fairtte-classical --example honesty -- FOLDER [PART] [COHORTS]`
 //!
 //! PART is the beginning of the names of the parts that are run: `intervals`, `more-intervals`, `causes`, `classes`, `delong`, `observed`,
-//! `comparisons`, `estimators`, `sources`, `trends`, `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`; `all` = every one. A part whose file is in FOLDER is not run again, so that a run that was stopped goes on where it was. COHORTS are
-//! those of every part, 0 = its own number. The files are Markdown tables; all are printed at the end.
+//! `comparisons`, `model-groups`, `estimators`, `sources`, `trends`, `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`; `all` =
+//! every one. A part whose file is in FOLDER is not run again, so that a run that was stopped goes on where it was. COHORTS are those of
+//! every part, 0 = its own number. The files are Markdown tables; all are printed at the end.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -18,6 +19,7 @@ mod comparisons;
 mod design;
 mod estimators;
 mod intervals;
+mod model_groups;
 mod observed;
 mod ranks;
 mod rejections;
@@ -51,6 +53,7 @@ fn main() {
         classes::parts(),
         observed::parts(),
         comparisons::parts(),
+        model_groups::parts(),
         estimators::parts(),
         sources::parts(),
         unequal::parts(),
