@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::AttributeColumn;
 use fairtte_data::predictions::{
-    PredictedAttributes, PredictionTable, join_attributes, read_predictions_with_attributes,
+    PredictedAttributes, PredictionTable, join_attributes, read_predictions_with_attributes, with_levels,
 };
 use fairtte_data::{AttributeConfig, Cohort, FittedAttributes};
 use fairtte_metrics::Groups;
@@ -73,7 +73,8 @@ impl Asked {
         let has_value = |row: &usize| column.is_some_and(|column| column.values[*row].is_some());
         let all = cohort.all_rows();
         let rows = if train_rows.iter().any(has_value) { train_rows } else { &all };
-        let fitted = FittedAttributes::fit(std::slice::from_ref(config), cohort, rows).map_err(with_help)?;
+        let config = with_levels(cohort, config).map_err(with_help)?;
+        let fitted = FittedAttributes::fit(&[config], cohort, rows).map_err(with_help)?;
         self.groups.extend_from_slice(fitted.all());
         self.notes.extend(fitted.ungrouped().iter().map(|value| format!("{value}.")));
         Ok(())

@@ -21,9 +21,9 @@ const CASES: [(&[f64], [&[f64]; 2], &str, &str); 5] = [
 
 pub fn parts() -> Vec<Part> {
     let mut parts = Vec::new();
-    for censored in [0.3, 0.7] {
+    for censored in [0.3_f64, 0.7] {
         for (place, case) in CASES.iter().enumerate() {
-            let name = format!("model-groups-{}-{place}", (100.0 * censored).round());
+            let name = format!("model-groups-{:.0}-{place}", 100.0 * censored);
             parts.push(Part::new(name, COLUMNS, 200, move |cohorts| rows(case, censored, cohorts)));
         }
     }
