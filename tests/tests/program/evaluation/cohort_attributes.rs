@@ -50,7 +50,7 @@ fn attributes_of_a_cohort_may_be_chosen_cut_and_joined_from_the_predictions() {
     assert_eq!(found[1], ("age".to_owned(), levels(&["<= 69", "> 69"])));
     assert_eq!(found[2], ("site".to_owned(), levels(&["a", "b", "c"])));
     assert_eq!(found.len(), 6);
-    succeed(with(&["--attributes", "site", "--predictions", &others]));
+    succeed(with(&["--attributes", "site,age:69", "--predictions", &others]));
     // Without the list a column beside the curves is refused, as ever.
     fail(with(&[]), DATA, "column \"site\"");
     fail(with(&["--attributes", "region"]), DATA, "column \"site\"");
