@@ -32,7 +32,9 @@ impl Requests {
         };
         let requested: Vec<RequestedAt> = asked.iter().map(at).collect();
         let times = chosen.times().map(<[f64]>::to_vec);
-        let late = requested.iter().filter_map(RequestedAt::shown_horizon).find(|time| *time >= end);
+        // A horizon of the settings is unknown where no outcome reaches it, after the end.
+        let horizon = |at: &RequestedAt| at.shown_horizon().or(settings.horizon.filter(|_| at.metric.has_horizon()));
+        let late = requested.iter().filter_map(horizon).find(|time| *time >= end);
         if let Some(time) = late {
             return Err(MetricError::NotBeforeEnd { time, end });
         }
