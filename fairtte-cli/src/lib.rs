@@ -150,7 +150,7 @@ pub fn main() -> ExitCode {
         #[cfg(not(feature = "train"))]
         Err(_) => return Exit::Bug.into(),
     };
-    match result {
+    match result.and_then(|()| commands::check_printed()) {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
             let exit = error.exit();

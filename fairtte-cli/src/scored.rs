@@ -92,14 +92,12 @@ impl Scored {
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 
-    /// As [`evaluate`](Self::evaluate), but evaluation times that are given and cannot be used are an error, and not an
-    /// undefined part of the report.
+    /// As [`evaluate`](Self::evaluate), but evaluation times or a horizon that are given and cannot be used are an error, and not
+    /// an undefined part of the report.
     pub(crate) fn evaluate_at_given_times(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
         let report = self.evaluate(settings)?;
-        match (&settings.times, &report.times_undefined) {
-            (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
-            _ => Ok(report),
-        }
+        check_given_times(&report)?;
+        Ok(report)
     }
 
     /// The evaluation of a model that was trained elsewhere: its times may be in another unit than the outcomes, which is
@@ -208,6 +206,17 @@ impl Scored {
             }
         };
         Ok(Self { curves, ..self })
+    }
+}
+
+/// Evaluation times or a horizon that were given and cannot be used are an error, and not an undefined part of a report.
+///
+/// # Errors
+/// [`CliError::Config`] that names the setting.
+pub(crate) fn check_given_times(report: &EvaluationReport) -> Result<(), CliError> {
+    match report.refused_setting() {
+        Some((setting, reason)) => Err(CliError::setting(setting, reason.to_owned(), None)),
+        None => Ok(()),
     }
 }
 

@@ -342,6 +342,27 @@ pub enum DataError {
         /// Number expected.
         expected: usize,
     },
+    /// An attribute of a sample has other values in two files.
+    #[error(
+        "{column} of sample \"{sample}\" is {value} ({}, row {row}) and {other_value} in {}, expected the same in both",
+        path.display(), other.display()
+    )]
+    DifferentAttribute {
+        /// Name of the attribute.
+        column: String,
+        /// The sample.
+        sample: String,
+        /// The file that is read later.
+        path: PathBuf,
+        /// Its row, the first after the header being 2.
+        row: usize,
+        /// Its value.
+        value: String,
+        /// The other file.
+        other: PathBuf,
+        /// The value there.
+        other_value: String,
+    },
     /// A sample of the cohort has no prediction, or a prediction has no sample.
     #[error("sample \"{sample}\" {problem}")]
     UnmatchedSample {

@@ -399,6 +399,12 @@ pub enum MetricError {
     /// A worst group or equity scaling of a metric that is not better at any value.
     #[error("no value of this metric is better than another, so there is no worst group and no equity scaling")]
     NoBestValue,
+    /// Equity scaling of a value below 0.
+    #[error("equity scaling divides {utility:.3}, which is below 0: distances between the groups would make it better")]
+    NegativeUtility {
+        /// What would be scaled: the overall value, or 1 minus it where lower is better.
+        utility: f64,
+    },
     /// Equity scaling of a metric whose best value is neither the highest nor the lowest.
     #[error("a metric that is best at a target, such as 1, has no utility that equity could scale")]
     NoUtility,

@@ -180,9 +180,10 @@ pub(crate) fn evaluate(
         Failed::Metric(error) => refused(error),
         Failed::Other(message) => metric_error(message),
     })?;
-    match (&evaluated.input.settings.times, &evaluated.found.report.times_undefined) {
-        (Some(_), Some(reason)) => Err(metric_error(format!("eval_times: {reason}"))),
-        _ => Ok(evaluated),
+    match evaluated.found.report.refused_setting() {
+        Some(("times", reason)) => Err(metric_error(format!("eval_times: {reason}"))),
+        Some((setting, reason)) => Err(metric_error(format!("{setting}: {reason}"))),
+        None => Ok(evaluated),
     }
 }
 

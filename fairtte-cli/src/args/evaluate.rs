@@ -23,10 +23,11 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "super::models::one_or_more")]
     pub predictions: Vec<PathBuf>,
-    /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
+    /// Attributes to compare by, columns of the predictions or of --cohort (all `<attribute>_group` columns of it if not
+    /// given): `sex` (every value is a group), `age:60` or `age:median` (a
     /// number cut in two), `age:40,60,75` (in several), `race=White` (one value against all others)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::own_table::attribute, requires = "predictions")]
-    #[arg(conflicts_with_all = ["cohort", "run"])]
+    #[arg(conflicts_with = "run")]
     pub attributes: Vec<AttributeConfig>,
     /// Compare by every pair of attributes too
     #[arg(long, requires = "predictions", conflicts_with = "run")]
@@ -44,7 +45,8 @@ pub struct Evaluate {
     /// How to repair curves that rise, which are otherwise an error; changes are counted and reported
     #[arg(long, value_enum, requires = "predictions", conflicts_with = "run")]
     pub repair: Option<Repair>,
-    /// Separate file of the samples: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
+    /// Separate file of the samples: `sample_id`, `subject_id`, time, event, and `<attribute>_group` columns or the
+    /// --attributes
     #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with = "run")]
     pub cohort: Option<PathBuf>,
     /// Parts of the subjects (`subject_id,part`); without it all samples are evaluated

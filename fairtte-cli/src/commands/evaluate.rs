@@ -2,6 +2,7 @@
 
 mod baseline;
 mod classes;
+mod cohort_attributes;
 mod external;
 mod fit;
 pub(super) mod masks;

@@ -34,6 +34,9 @@ mod train;
 #[cfg(feature = "train")]
 mod weights;
 
+use std::sync::Mutex;
+
+use fairtte_data::DataError;
 use serde::Serialize;
 
 pub(crate) use self::evaluate::{SETTINGS_OF_CLASSES, warnings_of_class};
@@ -82,11 +85,28 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
     }
 }
 
+/// The first error of standard output, of which [`check_printed`] speaks at the end.
+static UNPRINTED: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
 /// Prints a result on standard output, the only place where results are printed. A pipe that is closed early is not an
 /// error.
 fn print(text: impl std::fmt::Display) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stdout(), "{text}");
+    if let Err(error) = writeln!(std::io::stdout(), "{text}")
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+        && let Ok(mut first) = UNPRINTED.lock()
+    {
+        first.get_or_insert(error);
+    }
+}
+
+/// Whether all results were printed: a full disk must not leave half of them behind an exit code of 0.
+///
+/// # Errors
+/// [`CliError::Data`] that names standard output.
+pub(crate) fn check_printed() -> Result<(), CliError> {
+    let error = UNPRINTED.lock().ok().and_then(|mut first| first.take());
+    error.map_or(Ok(()), |source| Err(DataError::Write { path: "standard output".into(), source }.into()))
 }
 
 /// Prints a result for machines on standard output.

@@ -1,7 +1,7 @@
 //! The table for the terminal: one block per metric, in it the whole sample and every group of every attribute.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, GroupDifference, MetricReport};
 
 use super::decisions::decision_lines;
 use super::differences::{self, only_pair};
@@ -127,13 +127,21 @@ impl Table<'_> {
                     self.remarks(row, INDENT);
                 }
             }
-            self.difference(attribute);
+            self.differences(attribute);
         }
     }
 
-    /// The signed difference of two groups; with more groups the pairs are on the page.
-    fn difference(&mut self, attribute: &AttributeReport) {
-        let Some(pair) = only_pair(attribute) else { return };
+    /// The signed differences of two groups, or of all groups from a reference; of more pairs the page has a matrix.
+    fn differences(&mut self, attribute: &AttributeReport) {
+        if self.report.settings.reference.contains_key(&attribute.attribute) {
+            let pairs = attribute.differences.iter();
+            pairs.filter(|pair| pair.difference.value.is_some()).for_each(|pair| self.difference(pair));
+        } else if let Some(pair) = only_pair(attribute) {
+            self.difference(pair);
+        }
+    }
+
+    fn difference(&mut self, pair: &GroupDifference) {
         let (difference, name) = (&pair.difference, differences::name(pair));
         let interval = differences::ends(difference).unwrap_or_else(|| "-".to_owned());
         let p = difference.p_value.map_or_else(String::new, |p| format!("p {}", p_relation(p)));

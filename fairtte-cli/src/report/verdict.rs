@@ -14,6 +14,7 @@ use super::evidence::{Evidence, Finding, p_of_pair};
 use super::format::{interval, list, number, p_relation, percent, short};
 use super::rows::reason;
 use super::words::FEW_EVENTS;
+use crate::plural::counted;
 
 /// More groups than this are counted instead of named.
 const MOST_NAMED: usize = 4;
@@ -281,7 +282,8 @@ pub(super) fn some_of(names: &[String]) -> String {
     if names.len() <= MOST_NAMED {
         return list(names);
     }
-    format!("{} and {} other groups", names[..MOST_NAMED].join(", "), names.len() - MOST_NAMED)
+    let more = counted(names.len() - MOST_NAMED, "other group");
+    format!("{} and {more}", names[..MOST_NAMED].join(", "))
 }
 
 #[cfg(test)]

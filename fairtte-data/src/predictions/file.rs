@@ -15,10 +15,11 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
-use crate::cohort::Cohort;
+use crate::cohort::{AttributeColumn, Cohort};
 use crate::error::Place;
 use crate::predictions::curve_columns::{Curves, check_grid, read_survival, refuse_decimal_comma};
 use crate::predictions::repairs::{CurveRepairs, Rising};
+use crate::predictions::values::read_attributes;
 use crate::table::decimal::time_of;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet, write_parquet_batches};
 
@@ -233,7 +234,21 @@ fn columns_of<'a>(
 /// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming column and row, [`DataError::OtherCurves`] for a file
 /// that says that its curves are the incidence of a cause, and what [`Table::read`] returns.
 pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
-    read_curves(path, Curves::Survival(rising), None)
+    Ok(read_curves(path, Curves::Survival(rising), None, &[])?.0)
+}
+
+/// The curves of [`read_predictions`], or of [`read_incidence`] with a `cause`, and those of the `attributes` that the file has as
+/// columns beside them.
+///
+/// # Errors
+/// Those of the two, and of attributes [`DataError::EmptyColumn`] and [`DataError::InvalidCell`] for one that mixes numbers and text.
+pub fn read_predictions_with_attributes(
+    path: &Path,
+    rising: Rising,
+    cause: Option<u32>,
+    attributes: &[&str],
+) -> Result<(PredictionTable, Vec<AttributeColumn>), DataError> {
+    read_curves(path, cause.map_or(Curves::Survival(rising), |_| Curves::Incidence), cause, attributes)
 }
 
 /// Reads a table of the cumulative incidence of `cause`, which rises from 0; kept is 1 minus it, the probability of not having
@@ -243,10 +258,15 @@ pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, 
 /// Those of [`read_predictions`], but for curves: [`DataError::NotIncidence`], [`DataError::InvalidIncidence`] and
 /// [`DataError::FallingIncidence`]; [`DataError::OtherCurves`] for a file that says that its curves are those of another cause.
 pub fn read_incidence(path: &Path, cause: u32) -> Result<PredictionTable, DataError> {
-    read_curves(path, Curves::Incidence, Some(cause))
+    Ok(read_curves(path, Curves::Incidence, Some(cause), &[])?.0)
 }
 
-fn read_curves(path: &Path, curves: Curves, cause: Option<u32>) -> Result<PredictionTable, DataError> {
+fn read_curves(
+    path: &Path,
+    curves: Curves,
+    cause: Option<u32>,
+    attributes: &[&str],
+) -> Result<(PredictionTable, Vec<AttributeColumn>), DataError> {
     let table = Table::read(path)?;
     if let Some(found) = Metadata::cause_of(&table)?
         && cause != Some(found)
@@ -259,7 +279,10 @@ fn read_curves(path: &Path, curves: Curves, cause: Option<u32>) -> Result<Predic
     }
     let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
     let samples = read_samples(&table, id)?;
-    let names: Vec<String> = table.names().into_iter().filter(|name| *name != id).map(str::to_owned).collect();
+    let attributes: Vec<&str> = attributes.iter().copied().filter(|name| *name != id && table.has(name)).collect();
+    let columns = read_attributes(&table, &attributes, &[], &samples)?;
+    let is_time = |name: &&str| *name != id && !attributes.contains(name);
+    let names: Vec<String> = table.names().into_iter().filter(is_time).map(str::to_owned).collect();
     refuse_decimal_comma(path, names.iter().map(String::as_str))?;
     let parse = |name: &String| {
         let problem = "its name is no number";
@@ -268,7 +291,7 @@ fn read_curves(path: &Path, curves: Curves, cause: Option<u32>) -> Result<Predic
     let grid = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     check_grid(path, &names, &grid)?;
     let (survival, repairs) = read_survival(&table, &samples, &names, &grid, curves)?;
-    Ok(PredictionTable { samples, grid, survival, repairs })
+    Ok((PredictionTable { samples, grid, survival, repairs }, columns))
 }
 
 /// For every sample of `cohort` at `rows`, the row of its prediction. Other samples of the cohort may be predicted too.

@@ -37,8 +37,11 @@ impl LooksLike {
         let n_of = |shows: fn(&ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(shows).count();
         let is_most = |n_rows: &usize| 2 * n_rows > values.nrows();
         let is_above_one = highest > 1.0 + SURVIVAL_TOLERANCE;
-        // A curve that starts near 1 is survival with errors.
-        let rises = |row: &ArrayView1<'_, f64>| row[0] < 0.9 && trend(row) == Trend::Rises;
+        // A curve that starts near 1 is survival with errors; one that ends above 1 is not.
+        let rises = |row: &ArrayView1<'_, f64>| {
+            let ends_above = row[row.len() - 1] > 1.0 + SURVIVAL_TOLERANCE;
+            (row[0] < 0.9 || ends_above) && trend(row) == Trend::Rises
+        };
         if let Some(n_rows) = Some(n_of(rises)).filter(is_most) {
             return Some((if is_above_one { Self::Hazard } else { Self::Risk }, n_rows));
         }
@@ -96,6 +99,10 @@ mod tests {
             ("100,90.5,81\n100,50,0.4\n1,0.9,0.8\n", "percent (2 of 3 rows): divide by 100"),
             (
                 "0,0.4,1.2\n0,0.1,0.3\n",
+                "cumulative hazards or risk in percent (2 of 2 rows): write exp(-value) or 1 - value / 100",
+            ),
+            (
+                "1.5,40,90\n3,4,5\n",
                 "cumulative hazards or risk in percent (2 of 2 rows): write exp(-value) or 1 - value / 100",
             ),
         ] {

@@ -195,7 +195,11 @@ impl OutsideTable for SampleTable {
     }
 }
 
-fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<AttributeConfig, DataError> {
+/// The settings of an attribute whose values are its levels, with these: whole numbers in their order.
+///
+/// # Errors
+/// [`DataError::TooManyLevels`] for a number that is not cut; [`DataError::InvalidAttribute`] for a reference that no sample has.
+pub fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<AttributeConfig, DataError> {
     let mut config = config.clone();
     let column = cohort.attributes.iter().find(|column| column.name == config.name);
     let values: BTreeSet<&str> =

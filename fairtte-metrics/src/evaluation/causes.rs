@@ -55,7 +55,7 @@ pub fn evaluate_cause(
     settings: &EvaluationSettings,
 ) -> Result<EvaluationReport, MetricError> {
     of_cause(subjects, (outcomes, cause), curves, censoring, groups, settings, |input, chosen, predictions| {
-        let metrics = each_metric(input, predictions, &chosen.horizon, true, |metric| metric.report(input, 0))?;
+        let metrics = each_metric(input, predictions, chosen, true, |metric| metric.report(input, 0))?;
         let about = EvaluatedCause::of(outcomes, cause);
         Ok(EvaluationReport { cause: Some(about), ..chosen.report(input, &predictions[0], metrics)? })
     })

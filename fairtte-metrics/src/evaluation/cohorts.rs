@@ -26,7 +26,7 @@ use crate::evaluation::evaluated::{Counted, Evaluated, Input, Predictions, Sampl
 use crate::evaluation::report::{Difference, Estimate, EvaluationReport, GroupDifference, MetricReport};
 use crate::evaluation::simultaneous::gap_interval;
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times, common_window};
+use crate::evaluation::time_window::{Covered, KnownTimes, TimeWindow, choose_horizon, choose_times, common_window};
 use crate::fairness::Comparison;
 use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -147,7 +147,9 @@ pub fn evaluate_cohorts(
         let covered = Covered::by([cohort.curves], settings.reading);
         choose_times(cohort.outcomes, cohort.censoring, covered, &settings)
     });
-    let chosen = common_times(internal, &own_times, &settings);
+    let known =
+        |cohort: &ScoredCohort<'_>| KnownTimes::of(cohort.outcomes, Covered::by([cohort.curves], settings.reading));
+    let chosen = common_times(internal, known(internal).and(known(external)), &own_times, &settings);
     let of_cohorts = cohorts.map(|cohort| (cohort.outcomes, cohort.groups));
     let shared = shared_attributes(of_cohorts, Counted::Events, settings.min_events);
     let side = |place: usize| -> Result<(Vec<Side>, EvaluationReport), MetricError> {
@@ -156,7 +158,7 @@ pub fn evaluate_cohorts(
         let of_metric = |metric: &Requested<'_>| {
             Side::of(metric.report(input, 0), (&metric.evaluated[0], metric.place), input, &shared, place)
         };
-        let sides = each_metric(input, &predictions, &chosen.horizon, false, of_metric)?;
+        let sides = each_metric(input, &predictions, &chosen, false, of_metric)?;
         let report = chosen.report(input, &predictions[0], sides.iter().map(|side| side.report.clone()).collect())?;
         Ok((sides, report))
     };
@@ -169,6 +171,7 @@ pub fn evaluate_cohorts(
 /// The times of both cohorts, or why there are none.
 fn common_times(
     internal: &ScoredCohort<'_>,
+    known: KnownTimes,
     own_times: &[Result<TimeWindow, MetricError>; 2],
     settings: &EvaluationSettings,
 ) -> ChosenTimes {
@@ -176,8 +179,8 @@ fn common_times(
         [Ok(internal), Ok(external)] => common_window(internal, external, settings),
         [Err(reason), _] | [_, Err(reason)] => Err(reason.clone()),
     };
-    let horizon = choose_horizon(internal.outcomes, window.as_ref().ok(), settings);
-    ChosenTimes { window, horizon }
+    let horizon = choose_horizon(internal.outcomes, window.as_ref().ok(), known, settings);
+    ChosenTimes { window, horizon, known }
 }
 
 /// An attribute of both cohorts.

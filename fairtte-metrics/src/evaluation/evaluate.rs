@@ -17,7 +17,7 @@ use crate::evaluation::replicates::N_METRICS;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::risk_tertiles::risk_tertiles;
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
+use crate::evaluation::time_window::{Covered, KnownTimes, TimeWindow, choose_horizon, choose_times};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The names in settings of the metrics that share sorted samples between replicates, in the order of [`METRICS`].
@@ -84,7 +84,7 @@ pub fn evaluate(
     curves.check_rows(outcomes.n())?;
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
     let predictions = [Predictions { curves, censoring, times: chosen.times() }];
-    let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
+    let metrics = each_metric(&input, &predictions, &chosen, true, |metric| metric.report(&input, 0))?;
     chosen.report(&input, &predictions[0], metrics)
 }
 
@@ -92,14 +92,17 @@ pub fn evaluate(
 pub(crate) struct ChosenTimes {
     pub(crate) window: Result<TimeWindow, MetricError>,
     pub(crate) horizon: Result<f64, MetricError>,
+    /// Where other times of metrics may lie.
+    pub(crate) known: KnownTimes,
 }
 
 impl ChosenTimes {
     pub(crate) fn of(input: &Input<'_>, censoring: &CensoringCurve, covered: Covered) -> Self {
         let Input { outcomes, settings, .. } = *input;
         let window = choose_times(outcomes, censoring, covered, settings);
-        let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
-        Self { window, horizon }
+        let known = KnownTimes::of(outcomes, covered);
+        let horizon = choose_horizon(outcomes, window.as_ref().ok(), known, settings);
+        Self { window, horizon, known }
     }
 
     pub(crate) fn times(&self) -> Result<&[f64], MetricError> {
@@ -173,7 +176,7 @@ impl Requested<'_> {
 pub(crate) fn each_metric<T>(
     input: &Input<'_>,
     predictions: &[Predictions<'_>],
-    horizon: &Result<f64, MetricError>,
+    chosen: &ChosenTimes,
     relabelled: bool,
     found: impl Fn(&Requested<'_>) -> T,
 ) -> Result<Vec<T>, MetricError> {
@@ -184,8 +187,8 @@ pub(crate) fn each_metric<T>(
     let of_model = |of_model| Evaluated::of_curves(input, of_model, relabelled);
     let joint = joint.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
     let others: Vec<_> = named.iter().filter(|(name, _)| place(name).is_none()).collect();
-    let requested: Vec<RequestedAt> =
-        others.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
+    let at = |(_, requested): &&_| RequestedAt::new(requested, &chosen.horizon).within(chosen.known);
+    let requested: Vec<RequestedAt> = others.iter().map(at).collect();
     let labels: Vec<String> = requested.iter().map(RequestedAt::label).collect();
     let risk = input.settings.risk;
     let conventions: Vec<String> =

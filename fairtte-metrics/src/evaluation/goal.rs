@@ -26,7 +26,10 @@ impl Goal {
         overall: f64,
     ) -> Result<f64, MetricError> {
         // It also says why the groups cannot be compared at all.
-        let value = groups.compare(comparison, overall, self.direction)?;
+        let value = match groups.compare(comparison, overall, self.direction) {
+            Err(MetricError::NegativeUtility { .. }) if self.target.is_some() => return Err(MetricError::NoUtility),
+            compared => compared?,
+        };
         if !self.has_best && judges(comparison) {
             return Err(MetricError::NoBestValue);
         }

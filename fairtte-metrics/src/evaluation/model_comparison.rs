@@ -4,15 +4,15 @@
 //! variation of draws that is common to both cancels. Source and definition of the interval and the p value:
 //! `paired.rs`. The p values of one metric are also adjusted for each other (Holm): those over all samples, in every
 //! group and of the gaps, of all pairs of models. Neither interval nor p value is given in a group with fewer events than
-//! `min-events`. A gap is not differentiable where groups are equal: the interval of a difference of two gaps comes from
-//! simultaneous intervals of the differences of all groups (`simultaneous/difference_of_gaps.rs`).
+//! `min-events`. A gap is not differentiable where groups are equal: the intervals of a difference of two gaps, and of all else
+//! that compares groups, come from simultaneous intervals of all groups (`simultaneous/difference_of_models.rs`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled};
+use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
 use crate::evaluation::report::{Difference, MetricDescription};
-use crate::evaluation::simultaneous::difference_of_gaps;
+use crate::evaluation::simultaneous::{OfModel, difference_of_models};
 use crate::evaluation::summary::{difference, holm, judged, to_adjust};
 use crate::evaluation::time_window::Covered;
 use crate::fairness::{Comparison, EquityScaling};
@@ -63,7 +63,8 @@ pub struct AttributeDifferences {
     pub groups: Vec<(String, Difference)>,
     /// Gap of the first model minus gap of the second: below 0, the first is fairer.
     pub gap: Difference,
-    /// Worst group's value of the first model minus that of the second, whichever groups these are.
+    /// Worst group's value of the first model minus that of the second, whichever groups these are; undefined of a metric
+    /// with a target, whose worst values may lie on both sides of it.
     pub worst: Difference,
     /// Difference of the largest distances of a group from the overall value: below 0, the first is fairer.
     pub gap_to_overall: Difference,
@@ -124,7 +125,7 @@ pub fn compare_models(
     let (chosen, every_two) = (ChosenTimes::of_models(models, &input, censoring), every_two(models.len()));
     let predictions = predictions(models, censoring, &chosen);
     let compare = |metric: &Requested<'_>| compare_pairs(&names, &every_two, metric.evaluated, metric.place, settings);
-    let pairs = each_metric(&input, &predictions, &chosen.horizon, false, compare)?;
+    let pairs = each_metric(&input, &predictions, &chosen, false, compare)?;
     Ok(ModelComparison { models: owned(&names), pairs: pairs.into_iter().flatten().collect() })
 }
 
@@ -219,11 +220,7 @@ impl Pair<'_> {
     }
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeDifferences {
-        let of_comparison = |comparison| {
-            let sampled =
-                |model: &Evaluated<'_>| model.comparison(metric, attribute, comparison, self.settings.min_events);
-            difference(&sampled(self.first), &sampled(self.second), self.settings)
-        };
+        let of_comparison = |comparison| self.comparison(metric, attribute, comparison);
         let groups = &self.first.attributes[attribute];
         let of_level = |level: usize| {
             let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
@@ -233,7 +230,7 @@ impl Pair<'_> {
         AttributeDifferences {
             attribute: groups.attribute.clone(),
             groups: groups.groups.iter().enumerate().map(|(k, group)| (group.level.clone(), of_level(k))).collect(),
-            gap: self.gap(metric, attribute),
+            gap: of_comparison(Comparison::Gap),
             worst: of_comparison(Comparison::Worst),
             gap_to_overall: of_comparison(Comparison::GapToOverall),
             ratio: of_comparison(Comparison::Ratio),
@@ -242,21 +239,33 @@ impl Pair<'_> {
             equity_scaling_fair_seg: of_comparison(Comparison::EquityScaling(EquityScaling::FairSeg)),
         }
     }
-    /// The difference of the gaps; none if they are about different groups.
-    fn gap(&self, metric: usize, attribute: usize) -> Difference {
-        let min_events = self.settings.min_events;
-        let sampled = |model: &Evaluated<'_>| model.comparison(metric, attribute, Comparison::Gap, min_events);
-        let (first, second) = (sampled(self.first), sampled(self.second));
-        let of_models = [self.first, self.second].map(|model| model.compared(metric, attribute, min_events).groups);
+
+    /// The difference of what compares the groups; none if it is about different groups, or of worst values that may lie on
+    /// both sides of a target.
+    fn comparison(&self, metric: usize, attribute: usize, comparison: Comparison) -> Difference {
+        let undefined = |reason: String| Difference { undefined: Some(reason), ..Difference::none() };
+        let (min_events, models) = (self.settings.min_events, [self.first, self.second]);
+        let of_models = models.map(|model| model.compared(metric, attribute, min_events).groups);
         for (own, other) in of_models[0].iter().zip(&of_models[1]) {
             if let (Ok(_), Err(reason)) | (Err(reason), Ok(_)) = (&own.value, &other.value) {
-                let reason = format!("group \"{}\" has a value of one of the two models only: {reason}", own.level);
-                return Difference { undefined: Some(reason), ..Difference::none() };
+                return undefined(format!(
+                    "group \"{}\" has a value of one of the two models only: {reason}",
+                    own.level
+                ));
             }
         }
+        if let (Comparison::Worst, Some(target)) = (comparison, self.first.kinds[metric].target) {
+            return undefined(format!(
+                "the worst values are those farthest from {target}, above or below it: their difference says nothing"
+            ));
+        }
         let levels = || (0..of_models[0].len()).filter(|level| of_models[0][*level].value.is_ok());
-        let groups = |model: &Evaluated<'_>| levels().map(|level| model.group(metric, attribute, level)).collect();
-        let (of_first, of_second): (Vec<Sampled>, Vec<Sampled>) = (groups(self.first), groups(self.second));
-        difference_of_gaps((&first, &of_first), (&second, &of_second), self.settings)
+        let [first, second] = models.map(|model| OfModel {
+            compared: model.comparison(metric, attribute, comparison, min_events),
+            groups: levels().map(|level| model.group(metric, attribute, level)).collect(),
+            overall: model.overall(metric),
+        });
+        let direction = self.first.metrics[metric].direction;
+        difference_of_models(comparison, direction, [&first, &second], self.settings)
     }
 }

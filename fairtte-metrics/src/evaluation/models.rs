@@ -146,7 +146,7 @@ fn reports(
         (reports, compare_pairs(&names, &others, metric.evaluated, metric.place, input.settings))
     };
     let predictions = predictions(models, censoring, &chosen);
-    let found = each_metric(input, &predictions, &chosen.horizon, true, of_metric)?;
+    let found = each_metric(input, &predictions, &chosen, true, of_metric)?;
     let trade_offs =
         found.iter().flat_map(|(reports, _)| trade_offs(&names, &reports.iter().collect::<Vec<_>>())).collect();
     let mut metrics: Vec<Vec<MetricReport>> = vec![Vec::with_capacity(found.len()); models.len()];

@@ -86,7 +86,8 @@ pub(crate) fn over_time(
     let mut found: Vec<OverTime> = metrics.iter().map(|metric| OverTime::without_times(metric, &input)).collect();
     for times in times.chunks(TIMES_AT_ONCE) {
         let requested = metrics.iter().flat_map(|RequestedMetric { metric, .. }| {
-            times.iter().map(|time| RequestedAt { metric: *metric, horizon: Ok(*time), threshold: None })
+            let at = |time: &f64| RequestedMetric { metric: *metric, at: Some(*time), threshold: None };
+            times.iter().map(move |time| RequestedAt::new(&at(time), &Ok(*time)))
         });
         let requested: Vec<RequestedAt> = requested.collect();
         let description = |at: &RequestedAt| {

@@ -285,7 +285,7 @@ impl<'a> Power<'a> {
         };
         let chosen = ChosenTimes::of(&input, self.censoring, Covered::by([&curves], settings.reading));
         let predictions = [Predictions { curves: &curves, censoring: self.censoring, times: chosen.times() }];
-        each_metric(&input, &predictions, &chosen.horizon, true, |metric| {
+        each_metric(&input, &predictions, &chosen, true, |metric| {
             let report = metric.report(&input, 0);
             let found = found(&report, settings.level);
             (report.name, report.label, found)

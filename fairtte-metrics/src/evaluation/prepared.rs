@@ -10,6 +10,7 @@ use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric
 use crate::evaluation::replicates::Cells;
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Draws, Resampled, Values};
+use crate::evaluation::time_window::KnownTimes;
 use crate::fairness::PerGroup;
 use crate::finite::finite;
 use crate::resampling::lanes::{LANES, LaneWeights};
@@ -19,6 +20,8 @@ use crate::{MetricError, SubjectId};
 pub(crate) struct RequestedAt {
     pub(crate) metric: &'static dyn Metric,
     pub(crate) horizon: Result<f64, MetricError>,
+    /// The time that was asked for, known or not.
+    wanted: Option<f64>,
     /// The threshold of a metric of decisions.
     pub(crate) threshold: Option<f64>,
 }
@@ -27,12 +30,19 @@ impl RequestedAt {
     /// The metric at its own time, or at `horizon`.
     pub(crate) fn new(requested: &RequestedMetric, horizon: &Result<f64, MetricError>) -> Self {
         let RequestedMetric { metric, at, threshold } = *requested;
-        Self { metric, horizon: at.map_or_else(|| horizon.clone(), Ok), threshold }
+        let horizon = at.map_or_else(|| horizon.clone(), Ok);
+        Self { metric, wanted: horizon.as_ref().ok().copied(), horizon, threshold }
     }
 
-    /// The horizon, of a metric that has one.
+    /// Without a horizon where curves or outcomes are not known at it.
+    pub(crate) fn within(self, known: KnownTimes) -> Self {
+        let horizon = self.horizon.and_then(|time| known.require(time));
+        Self { horizon, ..self }
+    }
+
+    /// The horizon that was asked for, of a metric that has one.
     pub(crate) fn shown_horizon(&self) -> Option<f64> {
-        self.horizon.as_ref().ok().copied().filter(|_| self.metric.has_horizon())
+        self.wanted.filter(|_| self.metric.has_horizon())
     }
 
     /// The metric's label, with its horizon and threshold.
@@ -67,7 +77,7 @@ impl<'a> Evaluated<'a> {
             let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
             let competing = input.competing_of(rows);
-            let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
+            let prepare = |RequestedAt { metric, horizon, threshold, .. }: &RequestedAt| {
                 metric.prepare(&ScoredSample {
                     outcomes: &outcomes,
                     curves: &curves,

@@ -77,6 +77,13 @@ pub struct EvaluationReport {
 }
 
 impl EvaluationReport {
+    /// A setting that was given and could not be used, with the reason: evaluation times, or the horizon.
+    pub fn refused_setting(&self) -> Option<(&'static str, &str)> {
+        let given_times = self.settings.times.as_ref().and(self.times_undefined.as_deref());
+        let given_horizon = self.settings.horizon.and(self.horizon_undefined.as_deref());
+        given_times.map(|reason| ("times", reason)).or_else(|| given_horizon.map(|reason| ("horizon", reason)))
+    }
+
     /// The report of a class in the form of all reports, so that they are shown by the same code; what is about times and curves
     /// is empty.
     pub fn of_class(report: &ClassReport, groups: &ClassGroups) -> Self {

@@ -152,7 +152,7 @@ pub fn sample_metrics_of_cause(
 ) -> Result<SampledMetrics, MetricError> {
     of_cause(subjects, (outcomes, cause), curves, censoring, groups, settings, |input, chosen, predictions| {
         let of_metric = |found: &Requested<'_>| sampled(input, &found.evaluated[0], found.place);
-        let metrics = each_metric(input, predictions, &chosen.horizon, false, of_metric)?;
+        let metrics = each_metric(input, predictions, chosen, false, of_metric)?;
         Ok(SampledMetrics { n: outcomes.n(), n_events: input.outcomes.n_events(), metrics })
     })
 }

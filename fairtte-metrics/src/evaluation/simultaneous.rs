@@ -17,10 +17,11 @@
 //! Source: Westfall & Young (1993), Resampling-based multiple testing, section 2.5; Romano & Wolf (2005),
 //! doi:10.1111/j.1468-0262.2005.00615.x (studentised maxima).
 
-mod difference_of_gaps;
+mod difference_of_models;
 mod equity_scaling;
+mod region;
 
-pub(crate) use difference_of_gaps::{difference_of_gaps, p_by_bisection};
+pub(crate) use difference_of_models::{OfModel, difference_of_models, p_by_bisection};
 
 use crate::evaluation::evaluated::{Evaluated, Sampled};
 use crate::evaluation::summary::difference;
@@ -137,14 +138,14 @@ impl Evaluated<'_> {
 pub(crate) fn gap_interval(groups: &[Sampled], settings: &EvaluationSettings) -> Option<(f64, f64)> {
     if let [first, second] = groups {
         let found = difference(first, second, settings);
-        return Some(folded(found.lower?, found.upper?));
+        return Some(folded((found.lower?, found.upper?)));
     }
     let groups = groups.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
     largest(&pairs(&groups), settings.level)
 }
 
 /// From an interval of d to that of |d|.
-fn folded(lower: f64, upper: f64) -> (f64, f64) {
+fn folded((lower, upper): (f64, f64)) -> (f64, f64) {
     let (low, high) = (lower.abs().min(upper.abs()), lower.abs().max(upper.abs()));
     (if lower <= 0.0 && upper >= 0.0 { 0.0 } else { low }, high)
 }
@@ -163,10 +164,7 @@ fn pairs(groups: &[Signed]) -> Vec<Signed> {
 fn largest(differences: &[Signed], level: f64) -> Option<(f64, f64)> {
     let intervals = simultaneous(differences, level)?;
     Some(
-        intervals
-            .into_iter()
-            .map(|(lower, upper)| folded(lower, upper))
-            .fold((0.0, 0.0), |(low, high), (l, h)| (f64::max(low, l), f64::max(high, h))),
+        intervals.into_iter().map(folded).fold((0.0, 0.0), |(low, high), (l, h)| (f64::max(low, l), f64::max(high, h))),
     )
 }
 
@@ -290,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_largest_difference_lies_between_the_largest_ends() {
-        assert_eq!((folded(-0.2, 0.1), folded(0.1, 0.2), folded(-0.3, -0.1)), ((0.0, 0.2), (0.1, 0.2), (0.1, 0.3)));
+        assert_eq!([(-0.2, 0.1), (0.1, 0.2), (-0.3, -0.1)].map(folded), [(0.0, 0.2), (0.1, 0.2), (0.1, 0.3)]);
         let ratio = inverted((0.0, 0.5_f64.ln().abs()));
         assert_relative_eq!(ratio.0, 0.5);
         assert_relative_eq!(ratio.1, 1.0);

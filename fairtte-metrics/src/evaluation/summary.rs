@@ -219,10 +219,13 @@ fn caution_of_groups(counted: Counted, n: usize, is_distance: bool) -> Option<St
 }
 
 fn few(counted: Counted, n: usize, place: &str) -> Option<String> {
-    let what = match counted {
-        Counted::Events => "events",
-        Counted::RarerClass => "samples of the rarer class",
-        Counted::Values => "samples with a value",
+    let what = match (counted, n) {
+        (Counted::Events, 1) => "event",
+        (Counted::Events, _) => "events",
+        (Counted::RarerClass, 1) => "sample of the rarer class",
+        (Counted::RarerClass, _) => "samples of the rarer class",
+        (Counted::Values, 1) => "sample with a value",
+        (Counted::Values, _) => "samples with a value",
     };
     let few = n < FEW_FOR_INTERVALS;
     few.then(|| format!("{n} {what}{place}, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"))

@@ -54,6 +54,40 @@ impl Covered {
     }
 }
 
+/// The times at which a metric about one time can be computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct KnownTimes {
+    covered: Covered,
+    /// First and last observed time of the evaluated sample.
+    observed: (f64, f64),
+}
+
+impl KnownTimes {
+    pub(crate) fn of(outcomes: &Outcomes, covered: Covered) -> Self {
+        Self { covered, observed: observed_range(outcomes) }
+    }
+
+    /// What both know.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let covered = Covered {
+            first: self.covered.first.max(other.covered.first),
+            last: self.covered.last.min(other.covered.last),
+        };
+        let observed = (self.observed.0.max(other.observed.0), self.observed.1.min(other.observed.1));
+        Self { covered, observed }
+    }
+
+    /// The time, if curves and outcomes are known there.
+    ///
+    /// # Errors
+    /// [`MetricError::OutsideCurves`], or [`MetricError::BeyondFollowUp`] after the last observed time.
+    pub(crate) fn require(self, time: f64) -> Result<f64, MetricError> {
+        self.covered.require(time)?;
+        let (_, last) = self.observed;
+        if time > last { Err(MetricError::BeyondFollowUp { time, last }) } else { Ok(time) }
+    }
+}
+
 /// Chooses the times for `settings`, which must be valid.
 pub(crate) fn choose_times(
     outcomes: &Outcomes,
@@ -122,17 +156,21 @@ pub(crate) fn common_window(
 }
 
 /// The horizon of the settings, or the median of the evaluated event times, moved into the evaluation times.
+///
+/// # Errors
+/// [`MetricError::NoEvents`] without both, and those of [`KnownTimes::require`].
 pub(crate) fn choose_horizon(
     outcomes: &Outcomes,
     window: Option<&TimeWindow>,
+    known: KnownTimes,
     settings: &EvaluationSettings,
 ) -> Result<f64, MetricError> {
     if let Some(horizon) = settings.horizon {
-        return Ok(horizon);
+        return known.require(horizon);
     }
     let event_times = sorted_event_times(outcomes)?;
     let median = quantile(&event_times, 0.5);
-    Ok(window.map_or(median, |window| median.clamp(window.lower, window.upper)))
+    known.require(window.map_or(median, |window| median.clamp(window.lower, window.upper)))
 }
 
 fn sorted_event_times(outcomes: &Outcomes) -> Result<Vec<f64>, MetricError> {
@@ -294,6 +332,33 @@ mod tests {
         assert_eq!(within(&[3.0, 5.0]).unwrap().times, [3.0, 5.0]);
         assert_eq!(within(&[0.0, 4.0]), Err(MetricError::OutsideCurves { time: 5.0, first: 0.0, last: 4.0 }));
         assert_eq!(within(&[3.5, 9.0]), Err(MetricError::OutsideCurves { time: 3.0, first: 3.5, last: 9.0 }));
+    }
+
+    #[test]
+    fn a_horizon_lies_within_the_times_of_curves_and_outcomes() {
+        let of = |grid: &[f64], horizon: Option<f64>| {
+            let curves = SurvivalCurves::new(grid.to_vec(), ndarray::Array2::ones((1, grid.len()))).unwrap();
+            let outcomes = outcomes(&[(1.0, true), (6.0, true), (8.0, true), (9.0, false)]);
+            let known = KnownTimes::of(&outcomes, Covered::by([&curves], Reading::default()));
+            choose_horizon(&outcomes, None, known, &EvaluationSettings { horizon, ..settings() })
+        };
+        assert_eq!(of(&[0.0, 20.0], Some(9.0)), Ok(9.0), "the last observed time is known");
+        assert_eq!(of(&[0.0, 20.0], Some(9.5)), Err(MetricError::BeyondFollowUp { time: 9.5, last: 9.0 }));
+        assert_eq!(of(&[0.0, 7.0], Some(7.0)), Ok(7.0));
+        let outside = |time, first, last| Err(MetricError::OutsideCurves { time, first, last });
+        assert_eq!(of(&[0.0, 7.0], Some(7.5)), outside(7.5, 0.0, 7.0));
+        assert_eq!(of(&[2.0, 7.0], Some(1.0)), outside(1.0, 2.0, 7.0));
+        // The median of the event times.
+        assert_eq!(of(&[0.0, 7.0], None), Ok(6.0));
+        assert_eq!(of(&[0.0, 5.0], None), outside(6.0, 0.0, 5.0));
+    }
+
+    #[test]
+    fn two_cohorts_know_what_both_know() {
+        let known = |first, last, observed| KnownTimes { covered: Covered { first, last }, observed };
+        let both = known(0.0, 9.0, (1.0, 8.0)).and(known(2.0, 7.0, (3.0, 6.0)));
+        assert_eq!(both, known(2.0, 7.0, (3.0, 6.0)));
+        assert_eq!(both, known(2.0, 7.0, (3.0, 6.0)).and(known(0.0, 9.0, (1.0, 8.0))));
     }
 
     #[test]

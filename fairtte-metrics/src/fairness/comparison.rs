@@ -43,13 +43,15 @@ pub enum EquityScaling {
 }
 
 impl EquityScaling {
-    /// The scaled value; `None` without any group, or if it is not a finite number.
+    /// The scaled value; `None` without any group, if it is not a finite number, or if what would be divided is below 0, where
+    /// a distance would make it better.
     pub fn of(self, values: &[f64], overall: f64, direction: Direction) -> Option<f64> {
         if values.is_empty() {
             return None;
         }
         let distance = finite(self.distance(values, overall))?;
-        finite(self.utility(overall, direction) / (1.0 + distance))
+        let utility = self.utility(overall, direction);
+        if utility < 0.0 { None } else { finite(utility / (1.0 + distance)) }
     }
 
     /// What is added to 1 in the denominator. A seminorm of (values, overall): it is 0 or more, doubles if both double, and
@@ -212,6 +214,16 @@ mod tests {
         for comparison in [Comparison::Gap, Comparison::GapToOverall, Comparison::Ratio, Comparison::Worst] {
             assert_eq!(comparison.of(&[0.5], 0.5, UP), None);
         }
+    }
+
+    #[test]
+    fn a_utility_below_0_is_not_scaled() {
+        // A loss of 4.5, whose utility is -3.5: more distance would bring it nearer to 0.
+        let loss = |form: EquityScaling| form.of(&[4.0, 5.0], 4.5, Direction::LowerIsBetter);
+        assert_eq!(loss(EquityScaling::FairTte), None);
+        assert_abs_diff_eq!(loss(EquityScaling::FairSeg).unwrap(), 4.5 / 2.0, epsilon = 1e-15);
+        assert_eq!(EquityScaling::FairSeg.of(&[-0.2, 0.0], -0.1, UP), None);
+        assert_eq!(EquityScaling::FairTte.of(&[1.0, 1.0], 1.0, Direction::LowerIsBetter), Some(0.0));
     }
 
     #[test]

@@ -218,6 +218,12 @@ impl PerGroup<f64> {
         if comparison.needs_overall() {
             finite("overall value", overall)?;
         }
+        if let Comparison::EquityScaling(form) = comparison {
+            let utility = form.utility(overall, direction);
+            if utility < 0.0 {
+                return Err(MetricError::NegativeUtility { utility });
+            }
+        }
         comparison.of(&values, overall, direction).ok_or_else(|| self.no_result(comparison, &values, overall))
     }
 

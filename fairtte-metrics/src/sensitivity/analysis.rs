@@ -1,7 +1,8 @@
 //! The whole analysis: follow-up, imputation, metrics at every delta, tipping points.
 
+use crate::evaluation::evaluate::ChosenTimes;
 use crate::evaluation::evaluated::Input;
-use crate::evaluation::time_window::{Covered, choose_horizon, choose_times};
+use crate::evaluation::time_window::Covered;
 use crate::fairness::Comparison;
 use crate::resampling::IntervalMethod;
 use crate::sensitivity::assemble::Assembly;
@@ -116,11 +117,9 @@ impl Whole<'_> {
         let of_attribute = groups.map_or(&[][..], std::slice::from_ref);
         let input = Input { subjects, outcomes: &outcomes, groups: of_attribute, settings, competing: None };
         let covered = Covered::by([curves], settings.reading);
-        let window = choose_times(&outcomes, self.censoring, covered, settings);
-        let horizon = choose_horizon(&outcomes, window.as_ref().ok(), settings);
-        let times = window.as_ref().map(|window| window.times.clone()).map_err(MetricError::clone);
-        let requests = Requests::new(settings, times, &horizon, end)?;
-        let prediction = predictions(curves, settings.reading, &horizon, sensitivity)?;
+        let chosen = ChosenTimes::of(&input, self.censoring, covered);
+        let requests = Requests::new(settings, &chosen, end)?;
+        let prediction = predictions(curves, settings.reading, &chosen.horizon, sensitivity)?;
         let strata = Strata::new((&outcomes, &prediction), groups, sensitivity.model, settings.min_events);
         let (reading, tilted) = (settings.reading, self.tilted.to_vec());
         let sample = Sample { outcomes: &outcomes, curves, reading, prediction, tilted, end };
@@ -158,8 +157,8 @@ impl Whole<'_> {
         Ok(AttributeSensitivity {
             attribute: groups.map(|groups| groups.attribute().to_owned()),
             end,
-            times: window.as_ref().ok().map(|window| (window.lower, window.upper, window.times.len())),
-            horizon: horizon.ok(),
+            times: chosen.window.as_ref().ok().map(|window| (window.lower, window.upper, window.times.len())),
+            horizon: chosen.horizon.ok(),
             n_redrawn: completed.n_redrawn,
             follow_up: follow_up(&sample, &strata, groups),
             metrics: (0..requests.n()).map(metric).collect(),

@@ -1,8 +1,8 @@
 //! The metrics of the settings for one set of outcomes: values of the whole sample and of every group, without intervals.
 
-use crate::evaluation::evaluate::{JOINT, METRICS};
+use crate::evaluation::evaluate::{ChosenTimes, JOINT, METRICS};
 use crate::evaluation::evaluated::Kind;
-use crate::evaluation::metrics::ScoredSample;
+use crate::evaluation::metrics::{RequestedMetric, ScoredSample};
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::MetricDescription;
 use crate::finite::finite;
@@ -25,16 +25,16 @@ impl Requests {
     ///
     /// # Errors
     /// Those of [`EvaluationSettings::validate`] for metrics; [`MetricError::NotBeforeEnd`] for one at a later time.
-    pub(super) fn new(
-        settings: &EvaluationSettings,
-        times: Result<Vec<f64>, MetricError>,
-        horizon: &Result<f64, MetricError>,
-        end: f64,
-    ) -> Result<Self, MetricError> {
+    pub(super) fn new(settings: &EvaluationSettings, chosen: &ChosenTimes, end: f64) -> Result<Self, MetricError> {
         let asked = settings.requested_metrics()?;
-        let requested: Vec<RequestedAt> =
-            asked.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
-        let late = requested.iter().filter_map(RequestedAt::shown_horizon).find(|time| *time >= end);
+        let at = |(_, requested): &(String, RequestedMetric)| {
+            RequestedAt::new(requested, &chosen.horizon).within(chosen.known)
+        };
+        let requested: Vec<RequestedAt> = asked.iter().map(at).collect();
+        let times = chosen.times().map(<[f64]>::to_vec);
+        // A horizon of the settings is unknown where no outcome reaches it, after the end.
+        let horizon = |at: &RequestedAt| at.shown_horizon().or(settings.horizon.filter(|_| at.metric.has_horizon()));
+        let late = requested.iter().filter_map(horizon).find(|time| *time >= end);
         if let Some(time) = late {
             return Err(MetricError::NotBeforeEnd { time, end });
         }
@@ -90,7 +90,7 @@ impl Requests {
         let ones = vec![1; slice.places.len()];
         let mut pairs = None;
         let mut of_metric = |requested: &RequestedAt| {
-            let RequestedAt { metric, horizon, threshold } = requested;
+            let RequestedAt { metric, horizon, threshold, .. } = requested;
             let ties = match metric.name() {
                 "c-td" => Some(TiedPredictions::Strict),
                 "c-td-half" => Some(TiedPredictions::Half),

@@ -47,6 +47,7 @@ mod evaluation {
     mod bias;
     mod binary;
     mod card;
+    mod cohort_attributes;
     mod competing;
     mod decisions;
     mod evaluate_any;

@@ -24,7 +24,7 @@ use crate::report::{
 };
 use crate::run_file::TaskKind;
 use crate::run_folder::{OpenRun, RunFolder, write_json, write_text};
-use crate::scored::Scored;
+use crate::scored::{Scored, check_given_times};
 
 /// Width of the tables on a terminal.
 const WIDTH: usize = 80;
@@ -293,10 +293,8 @@ fn evaluate(own: &Scored, other: &Scored, call: &Call<'_>) -> Result<CohortRepor
         &other.with(&other_subjects, &other_outcomes),
         call.settings,
     )?;
-    match (&call.settings.times, &found.external.times_undefined) {
-        (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
-        _ => Ok(found),
-    }
+    check_given_times(&found.external)?;
+    Ok(found)
 }
 
 /// Attributes and levels that only one of the cohorts has.

@@ -28,7 +28,7 @@ use crate::baseline::CoxModel;
 use crate::progress::say;
 use crate::report::{ModelsPage, models_csv, render_models_page, render_models_table, tables_of_models};
 use crate::run_folder::write_text;
-use crate::scored::Scored;
+use crate::scored::{Scored, check_given_times};
 
 /// Width of the tables on a terminal.
 const WIDTH: usize = 80;
@@ -74,7 +74,7 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let reference = reference(arguments, names)?;
     let compared = match &arguments.cohort {
-        Some(cohort) => read::with_cohort(arguments, names, cohort, call)?,
+        Some(cohort) => read::with_cohort(arguments, (names, attributes), cohort, call)?,
         None => read::alone(arguments, names, attributes)?,
     };
     let any = compared.any()?;
@@ -114,11 +114,8 @@ fn evaluate(
         let models: Vec<(&str, &SurvivalCurves)> = models.collect();
         evaluate_models(&models, reference, &subjects, &cohort.outcomes(rows)?, censoring, groups, settings)?
     };
-    let undefined = found.models.first().and_then(|(_, report)| report.times_undefined.as_ref());
-    match (&call.settings.times, undefined) {
-        (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
-        _ => Ok(found),
-    }
+    found.models.first().map_or(Ok(()), |(_, report)| check_given_times(report))?;
+    Ok(found)
 }
 
 /// `evaluation.json` of several models.

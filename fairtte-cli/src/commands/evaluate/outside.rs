@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
-    ChangingAttribute, CurveRepairs, OutsideTable as _, Rising, ScoredTable, read_incidence, read_outcomes,
-    read_scored_table,
+    ChangingAttribute, CurveRepairs, OutsideTable as _, Rising, ScoredTable, read_outcomes, read_scored_table,
 };
-use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort};
 use fairtte_metrics::evaluation::EvaluatedCause;
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
     SurvivalCurves,
 };
 
+use super::cohort_attributes::{Asked, Predicted};
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
 use super::{baseline, classes, models, own_table};
@@ -50,8 +50,8 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         let message = "there are no parts without --split".to_owned();
         return Err(CliError::setting("--part", message, None));
     }
-    // The attributes of a cohort are in its file.
-    let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
+    // Without a list, the attributes are those of the cohort.
+    let pairs_of_list = arguments.intersections && (arguments.cohort.is_none() || !arguments.attributes.is_empty());
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
     if settings.sensitivity.is_some() && arguments.cause.is_some() {
         let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
@@ -70,7 +70,10 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         return models::run(arguments, &names, &attributes, &Call { target: &target, settings: &settings, outputs });
     }
     match &arguments.cohort {
-        Some(cohort) => with_cohort(arguments, predictions, cohort, &target, &settings, outputs),
+        Some(cohort) => {
+            let call = Call { target: &target, settings: &settings, outputs };
+            with_cohort(arguments, &attributes, (predictions, cohort), &call)
+        }
         None => alone(arguments, &attributes, predictions, &target, &settings, outputs),
     }
 }
@@ -176,12 +179,11 @@ fn alone(
 /// Scores curves of the samples in a cohort file.
 fn with_cohort(
     arguments: &Evaluate,
-    path: &Path,
-    cohort_file: &Path,
-    target: &Target,
-    settings: &EvaluationSettings,
-    outputs: &Outputs,
+    attributes: &[AttributeConfig],
+    (path, cohort_file): (&PathBuf, &Path),
+    call: &Call<'_>,
 ) -> Result<(), CliError> {
+    let Call { target, settings, outputs } = *call;
     let (mut cohort, groups) = match arguments.cause {
         None => read_cohort(cohort_file)?,
         Some(cause) => read_cohort_of_cause(cohort_file, cause)?,
@@ -189,14 +191,14 @@ fn with_cohort(
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     refuse_causes_without_option(&cohort, arguments)?;
-    let predictions = match arguments.cause {
-        None => read_predictions(path, rising(arguments)),
-        Some(cause) => read_incidence(path, cause),
-    };
-    let predictions = predictions.map_err(with_help)?;
+    let predicted = Predicted::read(path, arguments, attributes)?;
+    let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
+    let asked = Asked::of(&mut cohort, groups, attributes, &[(path, &predicted)], &fitted_on)?;
+    let (predictions, groups) = (predicted.table, asked.groups);
     let (grid, repairs) = (predictions.grid.clone(), predictions.repairs);
     let mut notes: Vec<String> =
         note_on_repairs(&repairs, arguments.repair, predictions.samples.len()).into_iter().collect();
+    notes.extend(asked.notes);
     if split.is_none() {
         notes.push(
             "There is no split: all samples are evaluated, and the censoring curve is fitted on them too.".to_owned(),
@@ -207,8 +209,8 @@ fn with_cohort(
     let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?;
     let report = scored.evaluate_outside(settings)?;
     let sensitivity = Sensitivity::required(&scored, settings)?;
-    let asked = baseline::named(&arguments.scores.baseline)?;
-    let baseline = match asked[..] {
+    let covariates = baseline::named(&arguments.scores.baseline)?;
+    let baseline = match covariates[..] {
         [] => None,
         _ => {
             baseline::of_cohort(&arguments.scores.baseline, (&cohort, &all_groups, split.as_ref()), &scored, settings)?
@@ -216,7 +218,6 @@ fn with_cohort(
     };
     notes.extend(note_on_causes(&report));
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
-    let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let input = Input {
         has_subjects: true,
         censoring: about_censoring(

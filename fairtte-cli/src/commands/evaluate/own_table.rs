@@ -70,9 +70,10 @@ pub(in super::super) fn fact(own: &OwnTable) -> Option<(String, String)> {
 /// Adds the option that names the right column or value to an error about a table.
 pub(in super::super) fn with_help(error: DataError, own: &OwnTable) -> CliError {
     let help = match &error {
-        DataError::MissingColumn { column, nearest: Some(nearest), .. } => {
+        DataError::MissingColumn { column, nearest, .. } => {
             let option = columns(own).into_iter().find(|(_, usual, named)| usual == column && named.is_none());
-            option.map(|(option, ..)| format!("name it with {option} {}", quoted(nearest)))
+            let nearest = nearest.as_deref().map_or_else(|| "COLUMN".to_owned(), quoted);
+            option.map(|(option, ..)| format!("name it with {option} {nearest}"))
         }
         DataError::InvalidCell { column, value, expected, .. }
             if column == own.event.as_deref().unwrap_or("event")

@@ -37,7 +37,9 @@ fn every_built_in_metric_has_a_value_an_interval_and_a_gap() {
             None => f.max(m),
         };
         assert_eq!(sex.worst.value, Some(worst), "{name}");
-        assert_eq!(sex.equity_scaling.value.is_some(), metric.target.is_none(), "{name}");
+        // Losses above 1 have no utility above 0.
+        let utility = if metric.higher_is_better { value } else { 1.0 - value };
+        assert_eq!(sex.equity_scaling.value.is_some(), metric.target.is_none() && utility >= 0.0, "{name}");
         assert_eq!(
             metric.horizon.is_some(),
             metric.label.ends_with(&format!("({})", (horizon * 1e4).round() / 1e4)),

@@ -4,10 +4,10 @@
 //! `cargo run --release -p fairtte-classical --example honesty -- FOLDER [PART] [COHORTS]`
 //!
 //! PART is the beginning of the names of the parts that are run: `intervals`, `more-intervals`, `distance-intervals`, `causes`,
-//! `classes`, `delong`, `observed`, `comparisons`, `gap-comparisons`, `estimators`, `ratios`, `sources`, `trends`, `censoring`, `shares`,
-//! `tests`, `calibration`, `ranks`, `unequal`; `all` = every one. A part whose file is in FOLDER is not run again, so that a run that was
-//! stopped goes on where it was. COHORTS are those of every part, 0 = its own number. The files are Markdown tables; all are printed at
-//! the end.
+//! `classes`, `delong`, `observed`, `comparisons`, `gap-comparisons`, `model-groups`, `estimators`, `ratios`, `sources`, `trends`,
+//! `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`; `all` = every one. A part whose file is in FOLDER is not run again,
+//! so that a run that was stopped resumes. COHORTS are those of every part, 0 = its own number. The files are Markdown tables; all are
+//! printed at the end.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -20,6 +20,7 @@ mod comparisons;
 mod design;
 mod estimators;
 mod intervals;
+mod model_groups;
 mod observed;
 mod ranks;
 mod ratios;
@@ -54,6 +55,7 @@ fn main() {
         classes::parts(),
         observed::parts(),
         comparisons::parts(),
+        model_groups::parts(),
         estimators::parts(),
         ratios::parts(),
         sources::parts(),

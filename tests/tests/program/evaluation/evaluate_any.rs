@@ -356,3 +356,16 @@ fn arguments_that_cannot_be_meant_are_refused_before_any_file_is_read() {
     fail(arguments(folder.path(), &cells, &["--cohort", "c.csv", "--train", "t.csv"]), 2, "cannot be used with");
     assert_eq!(files(folder.path()), ["curves.csv"]);
 }
+
+/// On a full disk an exit code of 0 would hide that results are missing.
+#[test]
+#[cfg(target_os = "linux")]
+fn results_that_cannot_be_printed_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let arguments = arguments(folder.path(), &cells(), &["--json"]);
+    let ended = fairtte_tests::fairtte().args(arguments).stdout(full).output().unwrap();
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(DATA), "{message}");
+    assert!(message.contains("cannot write standard output"), "{message}");
+}

@@ -129,3 +129,27 @@ fn a_run_says_what_its_curves_do_not_cover() {
     let times = format!("times=[{last},{}]", 2.0 * last);
     fail(["evaluate", &folder.display().to_string(), "--set", &times], CONFIG, "the times of the curves");
 }
+
+#[test]
+fn a_horizon_beyond_the_curves_or_the_follow_up_is_refused_and_a_metric_there_is_undefined() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = table(2.0, 1.0, 1.0);
+    for (table, horizon, sentence) in [
+        (&short, "2.5", "horizon: evaluation time 2.5 lies outside [0, 2], the times of the curves"),
+        (&table(9.0, 1.0, 1.0), "6", "horizon: time 6 lies beyond 5, the last observed time"),
+    ] {
+        fail(arguments(folder.path(), table, &["--horizon", horizon]), CONFIG, sentence);
+        assert_eq!(files(folder.path()), ["curves.csv"], "nothing is written");
+        let twice = folder.path().join("curves.csv").display().to_string();
+        let models = ["--horizon", horizon, "--predictions", &twice, "--names", "a,b"];
+        fail(arguments(folder.path(), table, &models), CONFIG, sentence);
+    }
+    succeed(arguments(folder.path(), &short, &["--metrics", "brier@2,brier@2.5,observed-expected@2.5"]));
+    let found = numbers(folder.path());
+    assert!(found["metrics"][0]["overall"]["value"].is_number());
+    for (place, label) in [(1, "Brier (2.5)"), (2, "O/E (2.5)")] {
+        let metric = &found["metrics"][place];
+        let reason = "evaluation time 2.5 lies outside [0, 2], the times of the curves";
+        assert_eq!((&metric["label"], &metric["overall"]["undefined"]), (&label.into(), &reason.into()));
+    }
+}

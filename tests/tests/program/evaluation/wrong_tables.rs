@@ -246,6 +246,7 @@ fn a_missing_column_is_named_with_the_usual_name_of_it_and_the_option() {
     }
     let outcome = refused_csv(&table(&HEADER.replace("time", "centre"), unchanged), &[], "column \"time\" is not in ");
     assert!(!outcome.stderr.contains("nearest"), "no absurd suggestion: {outcome:?}");
+    assert!(outcome.stderr.contains("name it with --time COLUMN"), "{outcome:?}");
     let dead = |i: usize, column: &str, text: String| match column {
         "event" => ["alive", "dead"][usize::from(!i.is_multiple_of(3))].to_owned(),
         _ => text,

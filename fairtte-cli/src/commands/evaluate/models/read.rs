@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{
-    CurveRepairs, OutsideTable as _, PredictionTable, ReadOptions, ScoredTable, read_incidence, read_outcomes,
-    read_scored_table,
+    CurveRepairs, OutsideTable as _, PredictionTable, ReadOptions, ScoredTable, read_outcomes, read_scored_table,
 };
-use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort};
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};
 use serde::Serialize;
 
 use super::super::baseline::{self, Inputs};
+use super::super::cohort_attributes::{Asked, Predicted};
 use super::super::facts_of_parts;
 use super::super::outside::{
     Call, about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table, refuse_causes_without_option,
@@ -126,7 +126,7 @@ impl SampleCounts {
 /// Curves of the samples in a cohort file.
 pub(super) fn with_cohort(
     arguments: &Evaluate,
-    names: &[String],
+    (names, attributes): (&[String], &[AttributeConfig]),
     cohort_file: &Path,
     call: &Call<'_>,
 ) -> Result<Compared, CliError> {
@@ -139,11 +139,13 @@ pub(super) fn with_cohort(
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     let part = split.as_ref().map(|split| split.rows(call.outputs.part).to_vec());
     let mut rows = part.unwrap_or_else(|| cohort.all_rows());
-    let read = |path: &PathBuf| match arguments.cause {
-        None => read_predictions(path, rising(arguments)).map_err(with_help),
-        Some(cause) => read_incidence(path, cause).map_err(with_help),
-    };
-    let tables = arguments.predictions.iter().map(read).collect::<Result<Vec<PredictionTable>, _>>()?;
+    let read = |path: &PathBuf| Predicted::read(path, arguments, attributes);
+    let predicted = arguments.predictions.iter().map(read).collect::<Result<Vec<Predicted>, _>>()?;
+    let files: Vec<(&PathBuf, &Predicted)> = arguments.predictions.iter().zip(&predicted).collect();
+    let trained_on = split.as_ref().map_or_else(|| rows.clone(), |split| split.rows(Part::Train).to_vec());
+    let asked = Asked::of(&mut cohort, groups, attributes, &files, &trained_on)?;
+    let (groups, tables): (_, Vec<PredictionTable>) =
+        (asked.groups, predicted.into_iter().map(|predicted| predicted.table).collect());
     let id = |row: &usize| &cohort.samples[*row].sample_id;
     let predicted: Vec<HashSet<&SampleId>> = tables.iter().map(|table| table.samples.iter().collect()).collect();
     let samples = SampleCounts::of(names, &rows.iter().map(id).collect::<Vec<_>>(), &predicted)?;
@@ -156,6 +158,7 @@ pub(super) fn with_cohort(
             "There is no split: all samples are evaluated, and the censoring curve is fitted on them too.".to_owned(),
         );
     }
+    notes.extend(asked.notes);
     notes.extend(own_table::notes_on_groups(&groups));
     let mut facts = vec![("cohort".to_owned(), cohort_file.display().to_string())];
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));

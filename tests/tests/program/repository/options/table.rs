@@ -794,7 +794,7 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
     vec![
         ("RUN", Refused("several/run", EXCLUDES)),
         ("--predictions", with(base, "curves.csv", "train.csv")),
-        ("--attributes", Refused("--attributes sex", EXCLUDES)),
+        ("--attributes", Changes("--attributes sex")),
         ("--intersections", Changes("--intersections")),
         ("--train", Refused("--train train.csv", EXCLUDES)),
         ("--cause", with(base, "curves.csv", "incidences.csv --cause 1")),
