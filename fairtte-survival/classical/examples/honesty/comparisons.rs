@@ -1,6 +1,6 @@
-//! Differences: of two models on the same people, of their gaps, and of one model in two cohorts of other people.
+//! Differences: of two models on the same people, and of one model in two cohorts of other people.
 
-use fairtte_metrics::evaluation::{Difference, MetricReport, ScoredCohort, evaluate_cohorts};
+use fairtte_metrics::evaluation::{Difference, ScoredCohort, evaluate_cohorts};
 use fairtte_metrics::{EvaluationSettings, compare_models};
 use rayon::prelude::*;
 
@@ -10,13 +10,6 @@ use crate::table::{Part, percent};
 const METRICS: [&str; 5] = ["c-td", "c-td-ipcw", "auc-td", "ibs", "observed-expected"];
 const COLUMNS: &str =
     "difference of | people | censored | metric | equal: rejected | true difference | contained | rejected";
-const GAPS: &str = "people | censored | gaps | metric | true difference of the gaps | contained | excludes 0";
-/// Errors of two models in two groups, and what that makes of their gaps.
-const OF_GROUPS: [([f64; 2], [f64; 2], &str); 3] = [
-    ([0.8, 0.8], [0.8, 0.8], "none in either model"),
-    ([0.6, 1.0], [0.6, 1.0], "the same in both"),
-    ([0.8, 0.8], [0.4, 1.2], "in the second model alone"),
-];
 /// Errors of the models that differ.
 const NOISE: [f64; 2] = [0.6, 1.0];
 /// Errors of the models that do not.
@@ -34,52 +27,7 @@ pub fn parts() -> Vec<Part> {
             parts.push(Part::new(name, COLUMNS, 400, move |cohorts| rows(second, censored, cohorts)));
         }
     }
-    for censored in [0.3, 0.7] {
-        for case in 0..OF_GROUPS.len() {
-            let name = format!("gap-comparisons-{case}-{:.0}", 100.0 * censored);
-            parts.push(Part::new(name, GAPS, 400, move |cohorts| gaps(case, censored, cohorts)));
-        }
-    }
     parts
-}
-
-/// The gap of the first model minus that of the second, of 500 people in two halves.
-fn gaps(case: usize, censored: f64, n_cohorts: u64) -> Vec<String> {
-    let (first_noise, second_noise, what) = OF_GROUPS[case];
-    let first = Design::new(&[0.5, 0.5], &first_noise, Mechanism::Random, censored);
-    let second = Design { noise: second_noise.to_vec(), ..first.clone() };
-    let (curve, values) = (first.training(), first.evaluation(&METRICS));
-    let gap = |design: &Design| -> Vec<f64> {
-        let is_equal = design.noise[0].to_bits() == design.noise[1].to_bits();
-        let report = design.draw(60_000, 7).report(&curve, &values).unwrap();
-        let of = |metric: &MetricReport| if is_equal { 0.0 } else { metric.attributes[0].gap.value.unwrap() };
-        report.metrics.iter().map(of).collect()
-    };
-    let truth: Vec<f64> = gap(&first).iter().zip(gap(&second)).map(|(a, b)| a - b).collect();
-    let settings = EvaluationSettings { replicates: 300, ..values };
-    let one = |seed: u64| {
-        let cohort = first.draw(500, 1_000 + seed);
-        let others = second.predictions(&cohort.generated, 1_000 + seed, "honesty/second");
-        let models = [("one", &cohort.curves), ("other", &others)];
-        let groups = std::slice::from_ref(&cohort.groups);
-        let found = compare_models(&models, &cohort.subjects(), &cohort.outcomes, &curve, groups, &settings).ok()?;
-        let ends = |gap: &Difference| gap.lower.zip(gap.upper);
-        Some(found.pairs.iter().map(|pair| ends(&pair.attributes[0].gap)).collect::<Vec<_>>())
-    };
-    let found: Vec<Vec<Option<(f64, f64)>>> = (0..n_cohorts).into_par_iter().filter_map(one).collect();
-    let row = |place: usize| {
-        let defined: Vec<(f64, f64)> = found.iter().filter_map(|of| of[place]).collect();
-        let holding = |value: f64| defined.iter().filter(|(lower, upper)| *lower <= value && value <= *upper).count();
-        format!(
-            "| 500 | {:.0} % | {what} | {} | {:+.4} | {} | {} |",
-            100.0 * censored,
-            METRICS[place],
-            truth[place],
-            percent(holding(truth[place]), defined.len()),
-            percent(defined.len() - holding(0.0), defined.len())
-        )
-    };
-    (0..METRICS.len()).map(row).collect()
 }
 
 /// Two designs with the same people and times, whose models have these errors.

@@ -4,7 +4,7 @@
 //! `cargo run --release -p fairtte-classical --example honesty -- FOLDER [PART] [COHORTS]`
 //!
 //! PART is the beginning of the names of the parts that are run: `intervals`, `more-intervals`, `distance-intervals`, `causes`,
-//! `classes`, `delong`, `observed`, `comparisons`, `gap-comparisons`, `model-groups`, `estimators`, `ratios`, `sources`, `trends`,
+//! `classes`, `delong`, `observed`, `comparisons`, `model-groups`, `estimators`, `ratios`, `sources`, `trends`,
 //! `censoring`, `shares`, `tests`, `calibration`, `ranks`, `unequal`; `all` = every one. A part whose file is in FOLDER is not run again,
 //! so that a run that was stopped resumes. COHORTS are those of every part, 0 = its own number. The files are Markdown tables; all are
 //! printed at the end.
