@@ -349,19 +349,19 @@ pub enum DataError {
     )]
     DifferentAttribute {
         /// Name of the attribute.
-        column: String,
+        column: Box<str>,
         /// The sample.
-        sample: String,
+        sample: Box<str>,
         /// The file that is read later.
-        path: PathBuf,
+        path: Box<Path>,
         /// Its row, the first after the header being 2.
         row: usize,
         /// Its value.
-        value: String,
+        value: Box<str>,
         /// The other file.
-        other: PathBuf,
+        other: Box<Path>,
         /// The value there.
-        other_value: String,
+        other_value: Box<str>,
     },
     /// A sample of the cohort has no prediction, or a prediction has no sample.
     #[error("sample \"{sample}\" {problem}")]

@@ -72,14 +72,14 @@ impl PredictedAttributes<'_> {
             let Some(row) = row_of.get(sample) else { continue };
             match &known[*row] {
                 Some(other) if !is_same(value.as_deref(), other.value.as_deref()) => {
-                    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
+                    let shown = |value: &Option<String>| value.as_deref().unwrap_or("missing").into();
                     return Err(DataError::DifferentAttribute {
-                        column: name.to_owned(),
-                        sample: sample.to_string(),
-                        path: self.path.to_owned(),
+                        column: name.into(),
+                        sample: sample.to_string().into(),
+                        path: self.path.into(),
                         row: place + 2,
                         value: shown(value),
-                        other: other.file.clone(),
+                        other: other.file.as_path().into(),
                         other_value: shown(&other.value),
                     });
                 }

@@ -34,20 +34,19 @@ impl LooksLike {
         if lowest < -SURVIVAL_TOLERANCE {
             return None;
         }
-        let n_of = |shows: fn(&ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(shows).count();
+        let n_of =
+            |shows: &dyn Fn(&ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(|row| shows(row)).count();
         let is_most = |n_rows: &usize| 2 * n_rows > values.nrows();
         let is_above_one = highest > 1.0 + SURVIVAL_TOLERANCE;
-        // A curve that starts near 1 is survival with errors; one that ends above 1 is not.
-        let rises = |row: &ArrayView1<'_, f64>| {
-            let ends_above = row[row.len() - 1] > 1.0 + SURVIVAL_TOLERANCE;
-            (row[0] < 0.9 || ends_above) && trend(row) == Trend::Rises
-        };
-        if let Some(n_rows) = Some(n_of(rises)).filter(is_most) {
+        // A curve that starts near 1 is survival with errors.
+        let is_survival = 0.9..=1.0 + SURVIVAL_TOLERANCE;
+        let rises = |row: &ArrayView1<'_, f64>| !is_survival.contains(&row[0]) && trend(row) == Trend::Rises;
+        if let Some(n_rows) = Some(n_of(&rises)).filter(is_most) {
             return Some((if is_above_one { Self::Hazard } else { Self::Risk }, n_rows));
         }
         let is_percent = |row: &ArrayView1<'_, f64>| row[0] > 1.0 + SURVIVAL_TOLERANCE && trend(row) == Trend::Falls;
         let begins_high = values.column(0).iter().any(|value| *value > 50.0);
-        let n_rows = n_of(is_percent);
+        let n_rows = n_of(&is_percent);
         let is_in_range = highest <= 100.0 * (1.0 + SURVIVAL_TOLERANCE);
         (is_above_one && begins_high && is_in_range && is_most(&n_rows)).then_some((Self::Percent, n_rows))
     }

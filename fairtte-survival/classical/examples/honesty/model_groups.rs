@@ -10,8 +10,10 @@ use crate::table::{Number, Part, covered, shares};
 const METRICS: [&str; 3] = ["c-td", "auc-td", "ibs"];
 const KINDS: usize = 8;
 const COLUMNS: &str = "censored | groups | second model | metric | everybody | gap | worst | gap to overall | ratio | ratio to overall | ES | ES FairSeg";
-/// Shares of the groups, errors of the first and of the second model, and what they are called.
-const CASES: [(&[f64], [&[f64]; 2], &str, &str); 5] = [
+/// Shares of the groups, errors of the two models in them, names of groups and case.
+type Case = (&'static [f64], [&'static [f64]; 2], &'static str, &'static str);
+
+const CASES: [Case; 5] = [
     (&[0.5, 0.5], [&[0.8, 0.8], &[0.8, 0.8]], "50/50", "no gap in either"),
     (&[0.5, 0.5], [&[0.6, 1.0], &[0.6, 1.0]], "50/50", "the same gap"),
     (&[0.5, 0.5], [&[0.6, 1.0], &[0.8, 0.8]], "50/50", "without the gap"),
