@@ -25,19 +25,14 @@ impl Goal {
         comparison: Comparison,
         overall: f64,
     ) -> Result<f64, MetricError> {
-        // It also says why the groups cannot be compared at all.
-        let value = match groups.compare(comparison, overall, self.direction) {
-            Err(MetricError::NegativeUtility { .. }) if self.target.is_some() => return Err(MetricError::NoUtility),
-            compared => compared?,
-        };
+        let values = groups.comparable(comparison, overall)?;
         if !self.has_best && judges(comparison) {
             return Err(MetricError::NoBestValue);
         }
-        if self.target.is_none() {
-            return Ok(value);
+        match self.target {
+            Some(_) if judges(comparison) => self.of(comparison, &values, overall).ok_or(MetricError::NoUtility),
+            _ => groups.compare(comparison, overall, self.direction),
         }
-        let values: Vec<f64> = groups.groups.iter().filter_map(|group| group.value.as_ref().ok().copied()).collect();
-        self.of(comparison, &values, overall).ok_or(MetricError::NoUtility)
     }
 
     /// The same of the defined values of a replicate; `None` where it does not exist.

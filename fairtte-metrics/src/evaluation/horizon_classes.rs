@@ -9,7 +9,7 @@ use crate::classification::{ClassPredictions, HorizonClasses, binary_at_horizon}
 use crate::evaluation::classes::COUNTED;
 use crate::evaluation::evaluated::{Evaluated, Input};
 use crate::evaluation::metrics::PreparedMetric;
-use crate::evaluation::prepared::Prepared;
+use crate::evaluation::prepared::{Prepared, Visit};
 use crate::evaluation::report::{Difference, MetricDescription, MetricReport};
 use crate::evaluation::summary::{Summary, difference, judged};
 use crate::rank::{AucConvention, AucTd, PreparedAucTd};
@@ -101,13 +101,13 @@ pub fn evaluate_at_horizon(
     binary_at_horizon(outcomes, horizon)?.predictions(probability)?;
     let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
-    let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
+    let prepare = |rows: &[usize], visit: Visit<'_, 'static>| {
         let outcomes = outcomes.select(rows);
         let own: Vec<f64> = rows.iter().map(|row| probability[*row]).collect();
-        let boxed_naive = || Ok(Box::new(Naive::new(&outcomes, &own, horizon)?) as Box<dyn PreparedMetric>);
-        let boxed_weighted =
-            || Ok(Box::new(Weighted::new(&outcomes, &own, censoring, horizon)?) as Box<dyn PreparedMetric>);
-        vec![boxed_naive(), boxed_weighted()]
+        let naive = || -> Prepared<'static> { Ok(Box::new(Naive::new(&outcomes, &own, horizon)?)) };
+        let weighted = || -> Prepared<'static> { Ok(Box::new(Weighted::new(&outcomes, &own, censoring, horizon)?)) };
+        visit(naive());
+        visit(weighted());
     };
     let evaluated = Evaluated::of_prepared(&input, &BOTH, prepare, true)?;
     let summary = Summary { input: &input, evaluated: &evaluated };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::metric::MaskMetric;
 use crate::evaluation::evaluated::{Counted, Evaluated, Input, count_subjects};
 use crate::evaluation::metrics::{PreparedMetric, WeightBlock};
-use crate::evaluation::prepared::Prepared;
+use crate::evaluation::prepared::{Prepared, Visit};
 use crate::evaluation::report::{AttributeReport, Estimate, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
 use crate::masks::{MaskClass, MaskSettings, PairScore};
@@ -260,9 +260,9 @@ impl MaskSamples<'_> {
 /// The reports of columns with a value for the same samples, those of `input` with an event.
 fn evaluate_together(input: &Input<'_>, columns: &[&Column]) -> Result<Vec<MetricReport>, MetricError> {
     let descriptions: Vec<MetricDescription<'_>> = columns.iter().map(|column| column.description()).collect();
-    let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
+    let prepare = |rows: &[usize], visit: Visit<'_, 'static>| {
         let of_column = |column: &&Column| -> Prepared<'static> { Ok(Box::new(Mean::of(column, rows)?)) };
-        columns.iter().map(of_column).collect()
+        columns.iter().map(of_column).for_each(visit);
     };
     let evaluated = Evaluated::of_prepared(input, &descriptions, prepare, true)?;
     let evaluated = Evaluated { counted: Counted::Values, ..evaluated };

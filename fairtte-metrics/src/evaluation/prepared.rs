@@ -63,6 +63,9 @@ fn short(time: f64) -> String {
 /// A metric prepared for one slice, or why it is not defined there.
 pub(crate) type Prepared<'p> = Result<Box<dyn PreparedMetric + 'p>, MetricError>;
 
+/// What is called with the metrics of a slice, one after another, so that not all of them need memory at a time.
+pub(crate) type Visit<'v, 'p> = &'v mut dyn FnMut(Prepared<'p>);
+
 impl<'a> Evaluated<'a> {
     /// Metrics by name, each with its description; `relabelled` says whether groups are relabelled as well.
     pub(crate) fn of_requested(
@@ -73,7 +76,7 @@ impl<'a> Evaluated<'a> {
         relabelled: bool,
     ) -> Result<Self, MetricError> {
         let times = predictions.times.clone().map(<[f64]>::to_vec);
-        let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
+        let prepare = |rows: &[usize], visit: Visit<'_, 'static>| {
             let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
             let competing = input.competing_of(rows);
@@ -91,7 +94,7 @@ impl<'a> Evaluated<'a> {
                     threshold: *threshold,
                 })
             };
-            requested.iter().map(prepare).collect()
+            requested.iter().map(prepare).for_each(visit);
         };
         let kinds = requested.iter().map(|requested| Kind::of(requested.metric)).collect();
         Ok(Self { kinds, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
@@ -99,34 +102,36 @@ impl<'a> Evaluated<'a> {
 
     /// Any metric, recomputed from the rows of every slice and replicate; `relabelled` as in
     /// [`of_requested`](Self::of_requested).
-    pub(crate) fn of_metric(
+    pub(crate) fn of_metric<'m>(
         input: &Input<'_>,
         description: &'a MetricDescription<'a>,
-        metric: &RowMetric<'_>,
+        metric: &'m RowMetric<'m>,
         relabelled: bool,
     ) -> Result<Self, MetricError> {
-        let prepare = |of_slice: &[usize]| -> Vec<Prepared<'_>> {
+        let prepare = |of_slice: &[usize], visit: Visit<'_, 'm>| {
             let of_slice = of_slice.to_vec();
-            vec![Ok(Box::new(OfRows(move |rows: &[usize]| {
+            visit(Ok(Box::new(OfRows(move |rows: &[usize]| {
                 metric(&rows.iter().map(|row| of_slice[*row]).collect::<Vec<_>>())
-            })))]
+            }))));
         };
         Self::of_prepared(input, std::slice::from_ref(description), prepare, relabelled)
     }
 
-    /// The metrics whose values for any weights of a slice's rows `prepare` makes.
+    /// The metrics whose values for any weights of a slice's rows `prepare` makes. Without replicates and relabelled groups each
+    /// is dropped once it has given its value.
     pub(crate) fn of_prepared<'p>(
         input: &Input<'_>,
         metrics: &'a [MetricDescription<'a>],
-        prepare: impl Fn(&[usize]) -> Vec<Prepared<'p>>,
+        prepare: impl Fn(&[usize], Visit<'_, 'p>),
         relabelled: bool,
     ) -> Result<Self, MetricError> {
         let Input { outcomes, groups, .. } = *input;
         let bootstrap = input.bootstrap()?;
         let cells = Cells::new(groups, &[]);
+        let keep = input.settings.replicates > 0 || (relabelled && input.settings.permutations > 0);
         let slice = |(_, rows)| {
             input.settings.stop.check()?;
-            Ok(PreparedSlice::new(rows, metrics.len(), &prepare))
+            Ok(PreparedSlice::new(rows, metrics.len(), &prepare, keep))
         };
         let slices: Vec<PreparedSlice<'_>> = input.slices().map(slice).collect::<Result<_, MetricError>>()?;
         // The groups of every attribute come in the order of the slices.
@@ -193,20 +198,24 @@ struct PreparedValue<'p> {
 }
 
 impl<'p> PreparedSlice<'p> {
-    fn new(rows: Vec<usize>, n_metrics: usize, prepare: impl Fn(&[usize]) -> Vec<Prepared<'p>>) -> Self {
+    /// `keep`: values for other weights will be asked for.
+    fn new(rows: Vec<usize>, n_metrics: usize, prepare: impl Fn(&[usize], Visit<'_, 'p>), keep: bool) -> Self {
         if rows.is_empty() {
             let none = || PreparedValue { value: Err(MetricError::NoSamples), prepared: None };
             return Self { rows, metrics: (0..n_metrics).map(|_| none()).collect() };
         }
         let ones = vec![1; rows.len()];
-        let of_metric = |prepared: Prepared<'p>| match prepared {
-            Ok(prepared) => {
-                let value = prepared.value(&ones).and_then(|value| finite("value of the metric", value));
-                PreparedValue { value, prepared: Some(prepared) }
-            }
-            Err(error) => PreparedValue { value: Err(error), prepared: None },
-        };
-        Self { metrics: prepare(&rows).into_iter().map(of_metric).collect(), rows }
+        let mut metrics = Vec::with_capacity(n_metrics);
+        prepare(&rows, &mut |prepared| {
+            metrics.push(match prepared {
+                Ok(prepared) => {
+                    let value = prepared.value(&ones).and_then(|value| finite("value of the metric", value));
+                    PreparedValue { value, prepared: keep.then_some(prepared) }
+                }
+                Err(error) => PreparedValue { value: Err(error), prepared: None },
+            });
+        });
+        Self { metrics, rows }
     }
 
     fn to_slice(&self) -> Slice {

@@ -91,6 +91,18 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// All comparisons, with every form of equity scaling.
+    pub const ALL: [Self; 8] = [
+        Self::Gap,
+        Self::GapToOverall,
+        Self::Ratio,
+        Self::RatioToOverall,
+        Self::Worst,
+        Self::EquityScaling(EquityScaling::FairTte),
+        Self::EquityScaling(EquityScaling::FairSeg),
+        Self::EquityScaling(EquityScaling::FairSegDeviation),
+    ];
+
     /// The comparison of the defined group values with each other or with `overall`; `None` where it does not exist.
     ///
     /// Intended for bootstrap replicates; [`PerGroup::compare`](crate::fairness::PerGroup::compare) also returns the

@@ -211,13 +211,7 @@ impl PerGroup<f64> {
     /// or the result is not a finite number, [`MetricError::ZeroDenominator`] and [`MetricError::NegativeRatio`] for
     /// ratios that do not exist.
     pub fn compare(&self, comparison: Comparison, overall: f64, direction: Direction) -> Result<f64, MetricError> {
-        let values = self.defined()?;
-        if values.len() < comparison.n_needed() {
-            return Err(self.too_few(comparison.n_needed()));
-        }
-        if comparison.needs_overall() {
-            finite("overall value", overall)?;
-        }
+        let values = self.comparable(comparison, overall)?;
         if let Comparison::EquityScaling(form) = comparison {
             let utility = form.utility(overall, direction);
             if utility < 0.0 {
@@ -225,6 +219,21 @@ impl PerGroup<f64> {
             }
         }
         comparison.of(&values, overall, direction).ok_or_else(|| self.no_result(comparison, &values, overall))
+    }
+
+    /// The defined values, if they are as many as the comparison needs, and what else it uses is a finite number.
+    ///
+    /// # Errors
+    /// [`MetricError::TooFewGroups`] and [`MetricError::NotFinite`].
+    pub(crate) fn comparable(&self, comparison: Comparison, overall: f64) -> Result<Vec<f64>, MetricError> {
+        let values = self.defined()?;
+        if values.len() < comparison.n_needed() {
+            return Err(self.too_few(comparison.n_needed()));
+        }
+        if comparison.needs_overall() {
+            finite("overall value", overall)?;
+        }
+        Ok(values)
     }
 
     /// Largest difference between two groups: max - min.

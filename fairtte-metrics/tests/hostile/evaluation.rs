@@ -10,16 +10,6 @@ use fairtte_metrics::{Direction, EvaluationSettings, Groups, MetricError, compar
 use super::check::{assert_within, check};
 use super::input::{Cohort, Input};
 
-const COMPARISONS: [Comparison; 8] = [
-    Comparison::Gap,
-    Comparison::GapToOverall,
-    Comparison::Ratio,
-    Comparison::RatioToOverall,
-    Comparison::Worst,
-    Comparison::EquityScaling(EquityScaling::FairTte),
-    Comparison::EquityScaling(EquityScaling::FairSeg),
-    Comparison::EquityScaling(EquityScaling::FairSegDeviation),
-];
 const DIRECTIONS: [Direction; 2] = [Direction::HigherIsBetter, Direction::LowerIsBetter];
 
 pub fn try_all(input: &mut Input<'_>) {
@@ -116,7 +106,7 @@ pub fn try_groups(input: &mut Input<'_>) {
     let values = (0..8).map(|_| input.any_number()).collect::<Vec<f64>>();
     runs(input);
     for direction in DIRECTIONS {
-        for comparison in COMPARISONS {
+        for comparison in Comparison::ALL {
             let compared = input.below(5);
             check("Comparison::of", || comparison.of(&values[..compared], overall, direction));
         }
@@ -136,7 +126,7 @@ pub fn try_groups(input: &mut Input<'_>) {
         };
         let Ok(per_group) = PerGroup::compute(groups, &outcomes, Some(&subjects), metric) else { continue };
         for direction in DIRECTIONS {
-            for comparison in COMPARISONS {
+            for comparison in Comparison::ALL {
                 let _ = check("compare", || per_group.compare(comparison, overall, direction));
             }
             let _ = check("worst", || per_group.worst(direction).map(|(group, value)| (group.level.clone(), value)));

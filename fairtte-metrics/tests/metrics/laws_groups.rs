@@ -13,16 +13,6 @@ use ndarray::Array2;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-const COMPARISONS: [Comparison; 8] = [
-    Comparison::Gap,
-    Comparison::GapToOverall,
-    Comparison::Ratio,
-    Comparison::RatioToOverall,
-    Comparison::Worst,
-    Comparison::EquityScaling(EquityScaling::FairTte),
-    Comparison::EquityScaling(EquityScaling::FairSeg),
-    Comparison::EquityScaling(EquityScaling::FairSegDeviation),
-];
 const DIRECTIONS: [Direction; 2] = [Direction::HigherIsBetter, Direction::LowerIsBetter];
 const METHODS: [IntervalMethod; 3] = [IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca];
 
@@ -147,7 +137,7 @@ proptest! {
     #[test]
     fn the_order_of_the_groups_does_not_matter(values in positive_values(), overall in 0.0..1.0_f64) {
         let reversed: Vec<f64> = values.iter().rev().copied().collect();
-        for (comparison, direction) in COMPARISONS.into_iter().flat_map(|c| DIRECTIONS.map(|d| (c, d))) {
+        for (comparison, direction) in Comparison::ALL.into_iter().flat_map(|c| DIRECTIONS.map(|d| (c, d))) {
             let there = one_row_each(&values).compare(comparison, overall, direction).unwrap();
             let back = one_row_each(&reversed).compare(comparison, overall, direction).unwrap();
             prop_assert!((there - back).abs() < 1e-12, "{:?} {} {}", comparison, there, back);
@@ -191,7 +181,7 @@ proptest! {
         overall in any_number(),
     ) {
         let groups = one_row_each(&values);
-        for (comparison, direction) in COMPARISONS.into_iter().flat_map(|c| DIRECTIONS.map(|d| (c, d))) {
+        for (comparison, direction) in Comparison::ALL.into_iter().flat_map(|c| DIRECTIONS.map(|d| (c, d))) {
             let found = groups.compare(comparison, overall, direction);
             prop_assert!(found.as_ref().map_or(true, |value| value.is_finite()), "{:?} {:?}", comparison, found);
             let of_values = comparison.of(&values, overall, direction);

@@ -24,8 +24,8 @@ use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
     ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, render_class_models,
-    render_class_page, render_class_table, render_models_page, render_models_table, tables_of_class, tables_of_models,
-    threshold_sentence, write_class,
+    render_class_page, render_class_table, render_models_page, render_models_table, short, tables_of_class,
+    tables_of_models, threshold_sentence, write_class,
 };
 use crate::run_folder::write_text;
 
@@ -383,7 +383,7 @@ pub(crate) fn warnings(report: &ClassReport, groups: &ClassGroups, n_shared: usi
         let called = counts.true_positive + counts.false_positive;
         let who = if called <= 0.0 { "nobody" } else { "everybody" };
         if called <= 0.0 || called >= all.n as f64 {
-            let threshold = report.class.threshold;
+            let threshold = short(report.class.threshold);
             warn(
                 ONE_DECISION,
                 format!("At the threshold {threshold} {who} is called positive: decisions say nothing about groups."),

@@ -5,15 +5,6 @@ use super::*;
 use crate::normal::normal_quantile;
 use crate::seeds::stream;
 
-const COMPARISONS: [Comparison; 7] = [
-    Comparison::Gap,
-    Comparison::GapToOverall,
-    Comparison::Ratio,
-    Comparison::RatioToOverall,
-    Comparison::Worst,
-    Comparison::EquityScaling(EquityScaling::FairTte),
-    Comparison::EquityScaling(EquityScaling::FairSeg),
-];
 const DIRECTIONS: [Direction; 2] = [Direction::HigherIsBetter, Direction::LowerIsBetter];
 
 fn sampled(value: f64, replicates: Vec<f64>) -> Sampled {
@@ -57,8 +48,11 @@ fn compare(
     difference_of_models(comparison, direction, [&models[0], &models[1]], &settings)
 }
 
+/// What is compared between models: all but the form whose distance is a deviation, not a sum over the groups.
 fn each() -> impl Iterator<Item = (Comparison, Direction)> {
-    COMPARISONS.into_iter().flat_map(|comparison| DIRECTIONS.map(|direction| (comparison, direction)))
+    let deviation = Comparison::EquityScaling(EquityScaling::FairSegDeviation);
+    let compared = Comparison::ALL.into_iter().filter(move |comparison| *comparison != deviation);
+    compared.flat_map(|comparison| DIRECTIONS.map(|direction| (comparison, direction)))
 }
 
 /// Standard normal numbers.
