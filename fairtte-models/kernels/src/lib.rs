@@ -23,6 +23,7 @@
 //! [`bias`]: mod@bias
 //! [`adamw`]: mod@adamw
 //! [`survey`]: mod@survey
+//! [`upsampling`]: mod@upsampling
 //! [`Blocks`]: Blocks
 //! [`blocks`]: mod@blocks
 //! [`survey::layers`]: survey::layers
@@ -42,6 +43,7 @@ pub mod pooling;
 pub mod residual;
 pub mod simd;
 pub mod survey;
+pub mod upsampling;
 
 #[cfg(test)]
 mod arrays;

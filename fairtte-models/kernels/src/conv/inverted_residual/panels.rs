@@ -1,0 +1,238 @@
+//! Products whose left factor, the weights, is packed once for all samples.
+
+use std::ops::Range;
+
+use super::Layer;
+use crate::activation::Activation;
+use crate::blocks::Blocks;
+use crate::conv::dense::Patches;
+use crate::gemm::{self, Block, KC, Operand, Output, Panel, SLACK, Strided, TileSize, finish};
+use crate::simd::{self, vectorized};
+
+/// The blocks of a sum of `steps` steps: those of [`gemm::multiply`], because they decide the last bits.
+fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let count = steps.div_ceil(KC);
+    (0..count).map(move |index| gemm::part(steps, count, index))
+}
+
+/// Columns of the panels of `samples` planes.
+pub(super) fn columns_of([samples, plane]: [usize; 2]) -> usize {
+    (samples * plane).next_multiple_of(TileSize::in_use().columns)
+}
+
+/// The panels of some columns for one block of the sum.
+fn panels_of(columns: Range<usize>, plane: usize, steps: usize) -> Vec<Panel> {
+    let width = TileSize::in_use().columns;
+    let panel = |(index, first): (usize, usize)| Panel {
+        first: index * width * steps,
+        segment: first / plane,
+        column: first % plane,
+        count: width.min(columns.end - first),
+    };
+    columns.clone().step_by(width).enumerate().map(panel).collect()
+}
+
+/// Packs panels, one after the other.
+fn pack(operand: &impl Operand, steps: Range<usize>, columns: Range<usize>, panels: &[Panel], packed: &mut [f32]) {
+    let width = TileSize::in_use().columns;
+    for (panel, first) in panels.iter().zip(columns.step_by(width)) {
+        operand.pack(steps.clone(), first..first + panel.count, width, &mut packed[panel.first..]);
+    }
+}
+
+/// Packs all columns of a right factor, block by block of the sum; returns the panels of each block.
+pub(super) fn pack_right(
+    operand: &impl Operand,
+    steps: usize,
+    [samples, plane]: [usize; 2],
+    packed: &mut [f32],
+) -> Vec<Vec<Panel>> {
+    let columns = columns_of([samples, plane]);
+    let of_block = |steps: Range<usize>| {
+        let panels = panels_of(0..samples * plane, plane, steps.len());
+        pack(operand, steps.clone(), 0..samples * plane, &panels, &mut packed[steps.start * columns..]);
+        panels
+    };
+    blocks(steps).map(of_block).collect()
+}
+
+/// A layer that is a product, its weights packed: for each group of outputs, for each block of the sum.
+pub(super) struct Product<'a> {
+    weights: &'a [f32],
+    bias: &'a [f32],
+    steps: usize,
+    rows: usize,
+    /// Outputs of a group.
+    group: usize,
+}
+
+impl<'a> Product<'a> {
+    /// `packed` is [`SLACK`] longer than the weights.
+    pub fn new(layer: &Layer<'a>, [steps, rows]: [usize; 2], group: usize, packed: &'a mut [f32]) -> Self {
+        let left = Strided { data: layer.weights, lane_stride: steps, step_stride: 1 };
+        let mut at = 0;
+        for outputs in gemm::parts(rows, group) {
+            for steps in blocks(steps) {
+                let piece = &mut packed[at..];
+                gemm::pack_left(&left, steps.clone(), outputs.clone(), piece);
+                if let Some(scale) = layer.scale {
+                    scale_panels(&scale[outputs.clone()], steps.len(), piece);
+                }
+                at += outputs.len() * steps.len();
+            }
+        }
+        Self { weights: packed, bias: layer.bias, steps, rows, group }
+    }
+
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// The outputs of a group and the place of its weights.
+    fn group(&self, index: usize) -> (Range<usize>, &[f32]) {
+        let first = index * self.group;
+        let outputs = first..(first + self.group).min(self.rows);
+        (outputs.clone(), &self.weights[first * self.steps..outputs.end * self.steps])
+    }
+
+    /// The outputs of a group for columns that [`pack_right`] packed; `rows` are the planes of all outputs of a sample, then those
+    /// of the next.
+    pub fn forward_group(
+        &self,
+        index: usize,
+        right: &[f32],
+        panels: &[Vec<Panel>],
+        activation: Activation,
+        rows: Vec<&mut [f32]>,
+    ) {
+        let (outputs, weights) = self.group(index);
+        let segment = rows.first().map_or(0, |row| row.len());
+        let columns = columns_of([rows.len() / outputs.len(), segment]);
+        let mut output = Output { segment, n_rows: outputs.len(), rows };
+        for (steps, panels) in blocks(self.steps).zip(panels) {
+            let right = &right[steps.start * columns..];
+            self.block(weights, &outputs, steps, right, panels, &mut output);
+        }
+        self.finish(&outputs, activation, &mut output);
+    }
+
+    /// All outputs, for columns that are packed on the way.
+    pub fn forward_packing(
+        &self,
+        right: &impl Operand,
+        [samples, plane]: [usize; 2],
+        activation: Activation,
+        rows: Vec<&mut [f32]>,
+    ) {
+        let (outputs, weights) = self.group(0);
+        let columns = samples * plane;
+        let most_columns = Blocks::in_use().columns;
+        let mut output = Output { segment: plane, n_rows: outputs.len(), rows };
+        let longest = blocks(self.steps).map(|steps| steps.len()).max().unwrap_or(0);
+        let length = most_columns.min(columns_of([samples, plane])) * longest + SLACK;
+        gemm::with_scratch([length], |[packed]| {
+            for columns in gemm::parts(columns, most_columns) {
+                for steps in blocks(self.steps) {
+                    let panels = panels_of(columns.clone(), plane, steps.len());
+                    pack(right, steps.clone(), columns.clone(), &panels, packed);
+                    self.block(weights, &outputs, steps, packed, &panels, &mut output);
+                }
+            }
+        });
+        self.finish(&outputs, activation, &mut output);
+    }
+
+    /// One block of the sum.
+    fn block(
+        &self,
+        weights: &[f32],
+        outputs: &Range<usize>,
+        steps: Range<usize>,
+        right: &[f32],
+        panels: &[Panel],
+        output: &mut Output,
+    ) {
+        let width = TileSize::in_use().columns;
+        let offsets: Vec<usize> = (0..steps.len()).map(|step| step * width).collect();
+        simd::run(Block {
+            left: &weights[steps.start * outputs.len()..steps.end * outputs.len()],
+            rows: 0..outputs.len(),
+            row_panels: outputs.len().div_ceil(TileSize::in_use().rows),
+            right,
+            offsets: &offsets,
+            panels,
+            output,
+            add: steps.start > 0,
+        });
+    }
+
+    fn finish(&self, outputs: &Range<usize>, activation: Activation, output: &mut Output) {
+        for (index, row) in output.rows.iter_mut().enumerate() {
+            finish(row, Some(self.bias[outputs.start + index % outputs.len()]), activation);
+        }
+    }
+}
+
+/// Multiplies the rows of panels that [`gemm::pack_left`] packed by their factors.
+fn scale_panels(scale: &[f32], steps: usize, packed: &mut [f32]) {
+    let panels = scale.len().div_ceil(TileSize::in_use().rows);
+    for panel in (0..panels).map(|index| gemm::part(scale.len(), panels, index)) {
+        let rows = &scale[panel.clone()];
+        vectorized!(multiply_rows(rows, &mut packed[panel.start * steps..panel.end * steps]));
+    }
+}
+
+/// Multiplies every row by the factors.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn multiply_rows(factors: &[f32], rows: &mut [f32]) {
+    for row in rows.chunks_exact_mut(factors.len()) {
+        row.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
+    }
+}
+
+/// Planes of samples, each times its own factor, as a right factor.
+pub(super) struct Gated<'a> {
+    pub patches: Patches<'a>,
+    /// `[samples, channels]`.
+    pub gates: &'a [f32],
+    pub channels: usize,
+    pub plane: usize,
+}
+
+impl Operand for Gated<'_> {
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
+        self.patches.pack(steps.clone(), lanes.clone(), width, panel);
+        let mut first = lanes.start;
+        while first < lanes.end {
+            let sample = first / self.plane;
+            let end = ((sample + 1) * self.plane).min(lanes.end);
+            let gates = &self.gates[sample * self.channels..][steps.clone()];
+            let columns = first - lanes.start..end - lanes.start;
+            if columns.len() == width {
+                vectorized!(multiply_whole(gates, width, panel));
+            } else {
+                vectorized!(multiply_columns(gates, columns.clone(), width, panel));
+            }
+            first = end;
+        }
+    }
+}
+
+/// Multiplies each row of a panel by its factor.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn multiply_whole(factors: &[f32], width: usize, panel: &mut [f32]) {
+    for (row, factor) in panel.chunks_exact_mut(width).zip(factors) {
+        row.iter_mut().for_each(|value| *value *= factor);
+    }
+}
+
+/// Multiplies some columns of each row of a panel by its factor.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn multiply_columns(factors: &[f32], columns: Range<usize>, width: usize, panel: &mut [f32]) {
+    for (row, factor) in panel.chunks_exact_mut(width).zip(factors) {
+        row[columns.clone()].iter_mut().for_each(|value| *value *= factor);
+    }
+}
