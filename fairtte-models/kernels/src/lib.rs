@@ -12,6 +12,7 @@
 //! [`adamw::update`]: adamw::update
 //! [`InstructionSet`]: InstructionSet
 //! [`conv`]: mod@conv
+//! [`conv::inverted_residual`]: conv::inverted_residual
 //! [`attention`]: mod@attention
 //! [`norm`]: mod@norm
 //! [`simd`]: mod@simd

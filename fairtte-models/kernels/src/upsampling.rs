@@ -50,9 +50,14 @@ mod tests {
 
     #[test]
     fn every_value_is_there_four_times_and_the_others_after_them() {
-        for (batch, [channels, height, width], others) in
-            [(1, [1, 1, 1], 0), (3, [2, 1, 1], 5), (2, [3, 4, 5], 1), (5, [7, 3, 17], 2), (1, [2, 16, 33], 0), (0, [2, 3, 4], 1)]
-        {
+        for (batch, [channels, height, width], others) in [
+            (1, [1, 1, 1], 0),
+            (3, [2, 1, 1], 5),
+            (2, [3, 4, 5], 1),
+            (5, [7, 3, 17], 2),
+            (1, [2, 16, 33], 0),
+            (0, [2, 3, 4], 1),
+        ] {
             let x = random(1, batch * channels * height * width);
             let plane = 4 * height * width;
             let beside = random(2, batch * others * plane);

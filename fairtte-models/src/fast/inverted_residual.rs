@@ -9,6 +9,7 @@ use super::norm::statistics;
 use super::operation::{InvertedResidual, Operation};
 use super::{Activation, has_kernels, settings_2d};
 use crate::kernels::conv::ConvKind;
+use crate::kernels::conv::inverted_residual::BlockShape;
 
 /// A convolution without bias and its batch norm.
 pub(crate) type Normed<'a> = (&'a Conv2d, &'a BatchNorm);
@@ -34,17 +35,10 @@ pub(crate) struct Layers<'a> {
 /// The output of the block with the bits of its layers one after the other; `None` where something is trained, where kernels do not
 /// cover all layers, and where it would not be faster.
 pub(crate) fn inverted_residual(layers: &Layers, x: &Tensor<4>) -> Option<Tensor<4>> {
-    let Layers { expand, depthwise, squeeze, excite, project, activation, residual } = *layers;
-    let convs = [squeeze, excite, depthwise.0, project.0].into_iter().chain(expand.map(|(conv, _)| conv));
-    let norms = [depthwise.1, project.1].into_iter().chain(expand.map(|(_, norm)| norm));
-    let devices = convs.clone().map(|conv| conv.weight.val().device());
-    let trained = std::iter::once(x.device()).chain(devices).any(|device| device.is_autodiff())
-        || norms.clone().any(|norm| norm.gamma.val().device().is_autodiff());
-    let served = has_kernels(x) && convs.clone().all(|conv| has_kernels(&conv.weight.val()));
-    if trained || !served || !norms.clone().all(|norm| has_kernels(&norm.gamma.val())) {
+    let Layers { expand, depthwise, squeeze, project, activation, residual, .. } = *layers;
+    if !is_served(layers, x) {
         return None;
     }
-    let sizes = |conv: &Conv2d| conv.weight.val().dims();
     let of_depthwise = settings_2d(depthwise.0)?;
     let settings = InvertedResidual {
         expands: expand.is_some(),
@@ -54,37 +48,52 @@ pub(crate) fn inverted_residual(layers: &Layers, x: &Tensor<4>) -> Option<Tensor
         activation,
         residual,
     };
+    let sizes = |conv: &Conv2d| conv.weight.val().dims();
     let shape = settings.shape(&x.dims(), &sizes(depthwise.0), &sizes(squeeze), &sizes(project.0));
-    // Each convolution is the one that the shape says, and its batch norm goes into the weights (`host::conv::normed`).
-    let is = |conv: &Conv2d, of_weight: [usize; 4], size: [usize; 3], kind: ConvKind| {
-        let inputs = of_weight[1] * conv.groups;
-        let of_x = [shape.batch, inputs, size[1], size[2]];
-        let found = settings_2d(conv).map(|settings| settings.shape(&of_x, &sizes(conv)));
-        sizes(conv) == of_weight && found.and_then(|found| found.kind()) == Some(kind)
-    };
-    let deep = shape.depthwise();
-    let (size, output) = (deep.size, deep.output());
-    let one = |outputs, inputs| [outputs, inputs, 1, 1];
-    let point = |conv: &Conv2d, weight, size| conv.groups == 1 && is(conv, weight, size, ConvKind::Pointwise);
-    let covered = is(depthwise.0, [shape.wide, 1, shape.side, shape.side], size, ConvKind::Depthwise)
-        && expand.is_none_or(|(conv, _)| point(conv, one(shape.wide, shape.inputs), size))
-        && (expand.is_some() || shape.inputs == shape.wide)
-        && point(squeeze, one(shape.narrow, shape.wide), [1; 3])
-        && point(excite, one(shape.wide, shape.narrow), [1; 3])
-        && point(project.0, one(shape.outputs, shape.wide), output)
-        && (!residual || (shape.inputs == shape.outputs && size == output))
-        && convs_without_bias(layers)
-        && shape.scales_weights()
-        && shape.pays();
-    let device = x.device();
-    let tensors = covered.then(|| tensors(layers, &device)).flatten()?;
+    let tensors = if fits(layers, &shape) && shape.pays() { tensors(layers, &x.device())? } else { return None };
     Some(calls::chain(x.clone(), vec![(Operation::InvertedResidual(settings), tensors)]))
 }
 
-/// Whether the convolutions with a batch norm have no bias.
-fn convs_without_bias(layers: &Layers) -> bool {
-    let convs = [layers.depthwise, layers.project].into_iter().chain(layers.expand);
-    convs.into_iter().all(|(conv, _)| conv.bias.is_none())
+/// Whether nothing is trained, and `x` and all weights are on devices with kernels.
+fn is_served(layers: &Layers, x: &Tensor<4>) -> bool {
+    let Layers { expand, depthwise, squeeze, excite, project, .. } = *layers;
+    let convs =
+        [squeeze, excite].into_iter().chain([depthwise, project].into_iter().chain(expand).map(|normed| normed.0));
+    let norms = [depthwise, project].into_iter().chain(expand).map(|normed| normed.1);
+    let weights = convs.map(|conv| conv.weight.val()).all(|weight| is_plain(&weight));
+    weights && is_plain(x) && norms.map(|norm| norm.gamma.val()).all(|gamma| is_plain(&gamma))
+}
+
+/// Whether a tensor is on a device with kernels, and not in a graph.
+fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
+    has_kernels(tensor) && !tensor.device().is_autodiff()
+}
+
+/// Whether every convolution is the one that the shape says, and its batch norm goes into its weights (`host::conv::normed`).
+fn fits(layers: &Layers, shape: &BlockShape) -> bool {
+    let Layers { expand, depthwise, squeeze, excite, project, residual, .. } = *layers;
+    let deep = shape.depthwise();
+    if deep.kind() != Some(ConvKind::Depthwise) {
+        return false;
+    }
+    let is = |conv: &Conv2d, of_weight: [usize; 4], groups: usize, size: [usize; 3], kind: ConvKind| {
+        let of_x = [shape.batch, of_weight[1] * groups, size[1], size[2]];
+        let found = settings_2d(conv).and_then(|settings| settings.shape(&of_x, &of_weight).kind());
+        conv.weight.val().dims() == of_weight && conv.groups == groups && found == Some(kind)
+    };
+    let point = |conv: &Conv2d, [inputs, outputs]: [usize; 2], size: [usize; 3]| {
+        is(conv, [outputs, inputs, 1, 1], 1, size, ConvKind::Pointwise)
+    };
+    let BlockShape { inputs, wide, narrow, outputs, side, .. } = *shape;
+    let (size, output) = (deep.size, deep.output());
+    is(depthwise.0, [wide, 1, side, side], wide, size, ConvKind::Depthwise)
+        && expand.map_or(inputs == wide, |(conv, _)| point(conv, [inputs, wide], size))
+        && point(squeeze, [wide, narrow], [1; 3])
+        && point(excite, [narrow, wide], [1; 3])
+        && point(project.0, [wide, outputs], output)
+        && (!residual || (inputs == outputs && size == output))
+        && [depthwise, project].into_iter().chain(expand).all(|(conv, _)| conv.bias.is_none())
+        && shape.scales_weights()
 }
 
 /// The tensors of all layers, if squeeze and excite have a bias and all batch norms fit.

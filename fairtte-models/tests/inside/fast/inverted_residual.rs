@@ -74,8 +74,7 @@ impl Block {
     }
 
     fn one_by_one(&self, input: &Tensor<4>) -> Tensor<4> {
-        let normed =
-            |(conv, norm): &(Conv2d, BatchNorm), x, activation| fast::conv_norm_2d(conv, norm, x, activation);
+        let normed = |(conv, norm): &(Conv2d, BatchNorm), x, activation| fast::conv_norm_2d(conv, norm, x, activation);
         let x = self.expand.iter().fold(input.clone(), |x, expand| normed(expand, x, Activation::Silu));
         let x = normed(&self.depthwise, x, Activation::Silu);
         let squeezed = fast::act(fast::conv2d(&self.squeeze, fast::average(x.clone())), Activation::Silu);
@@ -145,6 +144,7 @@ fn what_is_trained_small_or_not_covered_is_computed_layer_by_layer() {
         for (what, block) in [("bias", biased), ("groups", grouped), ("no bias", unbiased), ("stride", far)] {
             assert!(block.together(&x).is_none(), "{what}");
         }
+        assert!(block.together(&tensor([0, 16, 56, 56], 1, &plain)).is_none(), "no samples");
         let wrong = tensor([SAMPLES, 15, 56, 56], 1, &plain);
         assert!(block.together(&wrong).is_none(), "channels that do not fit");
     });

@@ -12,16 +12,17 @@
 //! the other, so the results have the same bits.
 
 mod panels;
+mod planes;
 mod row;
 
 use rayon::prelude::*;
 
-use self::panels::{Gated, Product, columns_of, pack_right};
+use self::panels::{Product, columns_of, pack_right};
+use self::planes::Planes;
 use self::row::{Turned, turned_length};
 use crate::activation::Activation;
 use crate::blocks::Blocks;
 use crate::conv::ConvShape;
-use crate::conv::dense::Patches;
 use crate::conv::depthwise::{Channels, ChannelsRoom};
 use crate::gemm::{self, SLACK};
 use crate::pooling;
@@ -139,7 +140,10 @@ pub fn forward(x: &[f32], shape: &BlockShape, layers: &Layers, y: &mut [f32]) {
     let BlockShape { batch, inputs, wide, narrow, outputs, .. } = *shape;
     let [plane, deep_plane] = shape.planes();
     let taps = shape.depthwise().taps();
-    assert!(x.len() == batch * inputs * plane && y.len() == batch * outputs * deep_plane, "lengths of input and output");
+    assert!(
+        x.len() == batch * inputs * plane && y.len() == batch * outputs * deep_plane,
+        "lengths of input and output"
+    );
     assert!(layers.expand.is_some() || inputs == wide, "as many channels as the input without a first layer");
     assert!(!layers.residual || (inputs == outputs && plane == deep_plane), "an output of the size of the input");
     let check = |layer: &Layer, from: usize, to: usize| {
@@ -236,8 +240,7 @@ impl Block<'_> {
                 self.squeeze.forward(means, self.layers.activation, squeezed);
                 self.excite.forward(squeezed, Activation::Sigmoid, gates);
             }
-            let patches = pointwise(deep, [wide, deep_plane]);
-            let right = Gated { patches, gates, channels: wide, plane: deep_plane };
+            let right = Planes { source: deep, channels: wide, plane: deep_plane, factors: gates };
             let rows = y.chunks_exact_mut(deep_plane).collect();
             self.project.forward_packing(&right, [samples, deep_plane], Activation::Identity, rows);
             if self.layers.residual {
@@ -260,7 +263,8 @@ impl Block<'_> {
         let columns = columns_of([samples, plane]);
         let lengths = [inputs * columns + SLACK, samples * self.group * plane];
         gemm::with_scratch(lengths, |[right, grown]| {
-            let panels = pack_right(&pointwise(x, [inputs, plane]), expand.steps(), [samples, plane], right);
+            let planes = Planes { source: x, channels: inputs, plane, factors: &[] };
+            let panels = pack_right(&planes, expand.steps(), [samples, plane], right);
             for (index, channels) in gemm::parts(wide, self.group).enumerate() {
                 let grown = &mut grown[..samples * channels.len() * plane];
                 let rows = grown.chunks_exact_mut(plane).collect();
@@ -273,13 +277,6 @@ impl Block<'_> {
             }
         });
     }
-}
-
-/// Samples `[samples, channels, plane]` as the right factor of a product.
-fn pointwise(source: &[f32], [channels, plane]: [usize; 2]) -> Patches<'_> {
-    let size = [1, 1, plane];
-    let pixels = 0..plane;
-    Patches { source, channels, size, grid: size, stride: [1; 3], taps: &[[0; 3]], first_sample: 0, pixels }
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@ use std::ops::Range;
 use super::Layer;
 use crate::activation::Activation;
 use crate::blocks::Blocks;
-use crate::conv::dense::Patches;
 use crate::gemm::{self, Block, KC, Operand, Output, Panel, SLACK, Strided, TileSize, finish};
 use crate::simd::{self, vectorized};
+
+/// Number of values that are finished together: half of a first-level cache.
+const FEW: usize = 1 << 12;
 
 /// The blocks of a sum of `steps` steps: those of [`gemm::multiply`], because they decide the last bits.
 fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> + Clone {
@@ -109,11 +111,26 @@ impl<'a> Product<'a> {
         let segment = rows.first().map_or(0, |row| row.len());
         let columns = columns_of([rows.len() / outputs.len(), segment]);
         let mut output = Output { segment, n_rows: outputs.len(), rows };
-        for (steps, panels) in blocks(self.steps).zip(panels) {
-            let right = &right[steps.start * columns..];
-            self.block(weights, &outputs, steps, right, panels, &mut output);
+        let [panels] = panels else {
+            for (steps, panels) in blocks(self.steps).zip(panels) {
+                let right = &right[steps.start * columns..];
+                self.block(weights, &outputs, steps, right, panels, &mut output);
+            }
+            return self.finish(&outputs, activation, 0..segment, &mut output);
+        };
+        if output.rows.len() > outputs.len() {
+            self.block(weights, &outputs, 0..self.steps, right, panels, &mut output);
+            return self.finish(&outputs, activation, 0..segment, &mut output);
         }
-        self.finish(&outputs, activation, &mut output);
+        // The sums of one sample in one block: a few columns are finished while they are in the first cache.
+        let width = TileSize::in_use().columns;
+        for panels in panels.chunks((FEW / outputs.len() / width).max(1)) {
+            self.block(weights, &outputs, 0..self.steps, right, panels, &mut output);
+            let columns = |panel: &Panel| panel.column..panel.column + panel.count;
+            let places = panels.first().map_or(0, |panel| columns(panel).start)
+                ..panels.last().map_or(0, |panel| columns(panel).end);
+            self.finish(&outputs, activation, places, &mut output);
+        }
     }
 
     /// All outputs, for columns that are packed on the way.
@@ -139,7 +156,7 @@ impl<'a> Product<'a> {
                 }
             }
         });
-        self.finish(&outputs, activation, &mut output);
+        self.finish(&outputs, activation, 0..plane, &mut output);
     }
 
     /// One block of the sum.
@@ -166,9 +183,10 @@ impl<'a> Product<'a> {
         });
     }
 
-    fn finish(&self, outputs: &Range<usize>, activation: Activation, output: &mut Output) {
+    /// Bias and activation of some places of every plane.
+    fn finish(&self, outputs: &Range<usize>, activation: Activation, places: Range<usize>, output: &mut Output) {
         for (index, row) in output.rows.iter_mut().enumerate() {
-            finish(row, Some(self.bias[outputs.start + index % outputs.len()]), activation);
+            finish(&mut row[places.clone()], Some(self.bias[outputs.start + index % outputs.len()]), activation);
         }
     }
 }
@@ -188,51 +206,5 @@ fn scale_panels(scale: &[f32], steps: usize, packed: &mut [f32]) {
 fn multiply_rows(factors: &[f32], rows: &mut [f32]) {
     for row in rows.chunks_exact_mut(factors.len()) {
         row.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
-    }
-}
-
-/// Planes of samples, each times its own factor, as a right factor.
-pub(super) struct Gated<'a> {
-    pub patches: Patches<'a>,
-    /// `[samples, channels]`.
-    pub gates: &'a [f32],
-    pub channels: usize,
-    pub plane: usize,
-}
-
-impl Operand for Gated<'_> {
-    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
-        self.patches.pack(steps.clone(), lanes.clone(), width, panel);
-        let mut first = lanes.start;
-        while first < lanes.end {
-            let sample = first / self.plane;
-            let end = ((sample + 1) * self.plane).min(lanes.end);
-            let gates = &self.gates[sample * self.channels..][steps.clone()];
-            let columns = first - lanes.start..end - lanes.start;
-            if columns.len() == width {
-                vectorized!(multiply_whole(gates, width, panel));
-            } else {
-                vectorized!(multiply_columns(gates, columns.clone(), width, panel));
-            }
-            first = end;
-        }
-    }
-}
-
-/// Multiplies each row of a panel by its factor.
-#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-#[inline(always)]
-fn multiply_whole(factors: &[f32], width: usize, panel: &mut [f32]) {
-    for (row, factor) in panel.chunks_exact_mut(width).zip(factors) {
-        row.iter_mut().for_each(|value| *value *= factor);
-    }
-}
-
-/// Multiplies some columns of each row of a panel by its factor.
-#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-#[inline(always)]
-fn multiply_columns(factors: &[f32], columns: Range<usize>, width: usize, panel: &mut [f32]) {
-    for (row, factor) in panel.chunks_exact_mut(width).zip(factors) {
-        row[columns.clone()].iter_mut().for_each(|value| *value *= factor);
     }
 }
