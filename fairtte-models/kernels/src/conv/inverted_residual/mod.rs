@@ -1,6 +1,6 @@
 //! Inverted residual blocks with squeeze and excitation, in inference: all layers of a sample before the next sample.
 //!
-//! Sandler et al. (2018), MobileNetV2, arXiv:1801.04381, with the gates of Hu, Shen and Sun (2018): a convolution of one element
+//! Sandler et al. (2018), `MobileNetV2`, arXiv:1801.04381, with the gates of Hu, Shen and Sun (2018): a convolution of one element
 //! to more channels, a depthwise convolution, factors for its channels from their means, and a convolution of one element to few
 //! channels, each with a batch norm by fixed statistics. Layer by layer, the two arrays of many channels go through memory
 //! several times, which takes longer than their arithmetic. Here one thread computes the whole block for one sample, or for a
@@ -194,7 +194,9 @@ pub fn forward(x: &[f32], shape: &BlockShape, layers: &Layers, y: &mut [f32]) {
 fn scaled(layer: &Layer, taps: usize, kernels: &mut [f32]) {
     kernels[..layer.weights.len()].copy_from_slice(layer.weights);
     for (kernel, &scale) in kernels.chunks_exact_mut(taps).zip(layer.scale.unwrap_or_default()) {
-        kernel.iter_mut().for_each(|weight| *weight *= scale);
+        for weight in kernel {
+            *weight *= scale;
+        }
     }
 }
 

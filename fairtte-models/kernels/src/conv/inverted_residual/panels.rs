@@ -114,18 +114,18 @@ impl<'a> Product<'a> {
         let [panels] = panels else {
             for (steps, panels) in blocks(self.steps).zip(panels) {
                 let right = &right[steps.start * columns..];
-                self.block(weights, &outputs, steps, right, panels, &mut output);
+                multiply(weights, &outputs, steps, right, panels, &mut output);
             }
             return self.finish(&outputs, activation, 0..segment, &mut output);
         };
         if output.rows.len() > outputs.len() {
-            self.block(weights, &outputs, 0..self.steps, right, panels, &mut output);
+            multiply(weights, &outputs, 0..self.steps, right, panels, &mut output);
             return self.finish(&outputs, activation, 0..segment, &mut output);
         }
         // The sums of one sample in one block: a few columns are finished while they are in the first cache.
         let width = TileSize::in_use().columns;
         for panels in panels.chunks((FEW / outputs.len() / width).max(1)) {
-            self.block(weights, &outputs, 0..self.steps, right, panels, &mut output);
+            multiply(weights, &outputs, 0..self.steps, right, panels, &mut output);
             let columns = |panel: &Panel| panel.column..panel.column + panel.count;
             let places = panels.first().map_or(0, |panel| columns(panel).start)
                 ..panels.last().map_or(0, |panel| columns(panel).end);
@@ -152,35 +152,11 @@ impl<'a> Product<'a> {
                 for steps in blocks(self.steps) {
                     let panels = panels_of(columns.clone(), plane, steps.len());
                     pack(right, steps.clone(), columns.clone(), &panels, packed);
-                    self.block(weights, &outputs, steps, packed, &panels, &mut output);
+                    multiply(weights, &outputs, steps, packed, &panels, &mut output);
                 }
             }
         });
         self.finish(&outputs, activation, 0..plane, &mut output);
-    }
-
-    /// One block of the sum.
-    fn block(
-        &self,
-        weights: &[f32],
-        outputs: &Range<usize>,
-        steps: Range<usize>,
-        right: &[f32],
-        panels: &[Panel],
-        output: &mut Output,
-    ) {
-        let width = TileSize::in_use().columns;
-        let offsets: Vec<usize> = (0..steps.len()).map(|step| step * width).collect();
-        simd::run(Block {
-            left: &weights[steps.start * outputs.len()..steps.end * outputs.len()],
-            rows: 0..outputs.len(),
-            row_panels: outputs.len().div_ceil(TileSize::in_use().rows),
-            right,
-            offsets: &offsets,
-            panels,
-            output,
-            add: steps.start > 0,
-        });
     }
 
     /// Bias and activation of some places of every plane.
@@ -189,6 +165,29 @@ impl<'a> Product<'a> {
             finish(&mut row[places.clone()], Some(self.bias[outputs.start + index % outputs.len()]), activation);
         }
     }
+}
+
+/// One block of the sum, for packed weights of these outputs.
+fn multiply(
+    weights: &[f32],
+    outputs: &Range<usize>,
+    steps: Range<usize>,
+    right: &[f32],
+    panels: &[Panel],
+    output: &mut Output,
+) {
+    let width = TileSize::in_use().columns;
+    let offsets: Vec<usize> = (0..steps.len()).map(|step| step * width).collect();
+    simd::run(Block {
+        left: &weights[steps.start * outputs.len()..steps.end * outputs.len()],
+        rows: 0..outputs.len(),
+        row_panels: outputs.len().div_ceil(TileSize::in_use().rows),
+        right,
+        offsets: &offsets,
+        panels,
+        output,
+        add: steps.start > 0,
+    });
 }
 
 /// Multiplies the rows of panels that [`gemm::pack_left`] packed by their factors.

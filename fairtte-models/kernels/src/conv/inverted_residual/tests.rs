@@ -81,9 +81,9 @@ fn one_by_one(x: &[f32], shape: &BlockShape, layers: &Layers) -> Vec<f32> {
     pooling::average(&convolved, deep.output_plane(), &mut means);
     let squeezed = conv(&means, &layers.squeeze, layers.activation, &point(wide, narrow, [1; 3]));
     let gates = conv(&squeezed, &layers.excite, Activation::Sigmoid, &point(narrow, wide, [1; 3]));
-    let mut gated = vec![f32::NAN; convolved.len()];
-    gate::forward(&convolved, deep.output_plane(), &gates, &mut gated);
-    let mut y = conv(&gated, &layers.project, Activation::Identity, &point(wide, outputs, deep.output()));
+    let mut scaled = vec![f32::NAN; convolved.len()];
+    gate::forward(&convolved, deep.output_plane(), &gates, &mut scaled);
+    let mut y = conv(&scaled, &layers.project, Activation::Identity, &point(wide, outputs, deep.output()));
     if layers.residual {
         y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
     }
