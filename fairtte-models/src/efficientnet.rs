@@ -16,7 +16,7 @@ use burn::module::Module;
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::tensor::{Device, Tensor};
 
-use crate::fast::{self, Activation};
+use crate::fast::{self, Activation, InvertedResidual};
 use crate::initialise::UNDRAWN;
 use crate::layers::{ConvNorm2d, average_2d};
 use crate::noise::Noise;
@@ -120,6 +120,11 @@ impl MbConv {
     }
 
     fn forward(&self, input: Tensor<4>, noise: &mut Noise) -> Tensor<4> {
+        if let Noise::Off = noise
+            && let Some(y) = fast::inverted_residual(&self.layers(), &input)
+        {
+            return y;
+        }
         let x = match &self.expand {
             Some(expand) => expand.forward(input.clone(), Activation::Silu),
             None => input.clone(),
@@ -130,5 +135,17 @@ impl MbConv {
         let gate = fast::act(fast::conv2d(&self.excite, squeezed), Activation::Sigmoid);
         let x = self.project.forward(fast::gate(x, gate), Activation::Identity);
         if self.residual { noise.drop_samples(x, self.drop) + input } else { x }
+    }
+
+    fn layers(&self) -> InvertedResidual<'_> {
+        InvertedResidual {
+            expand: self.expand.as_ref().map(ConvNorm2d::parts),
+            depthwise: self.depthwise.parts(),
+            squeeze: &self.squeeze,
+            excite: &self.excite,
+            project: self.project.parts(),
+            activation: Activation::Silu,
+            residual: self.residual,
+        }
     }
 }

@@ -38,6 +38,11 @@ impl ConvNorm2d {
         fast::conv_norm_2d(&self.conv, &self.norm, x, activation)
     }
 
+    /// The two layers.
+    pub(crate) fn parts(&self) -> (&Conv2d, &BatchNorm) {
+        (&self.conv, &self.norm)
+    }
+
     /// Number of input channels (of a convolution without groups).
     pub(crate) fn n_inputs(&self) -> usize {
         self.conv.weight.lazy_shape()[1]
@@ -110,11 +115,19 @@ pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     columns.reshape([batch, channels, depth, height, width])
 }
 
-/// Every pixel becomes four: `[batch, channels, height, width]` -> twice the height and width.
-pub(crate) fn double_2d(x: Tensor<4>) -> Tensor<4> {
+/// Every pixel becomes four, and the channels of `beside` come after those of `x`: `[batch, channels, height, width]` and
+/// `[batch, others, 2 height, 2 width]` -> `[batch, channels + others, 2 height, 2 width]`.
+pub(crate) fn double_beside(x: Tensor<4>, beside: Option<Tensor<4>>) -> Tensor<4> {
+    if let Some(y) = fast::double_beside(&x, beside.as_ref()) {
+        return y;
+    }
     let [batch, channels, height, width] = x.dims();
     let pixels = x.reshape([batch, channels, height, 1, width, 1]);
-    pixels.expand([batch, channels, height, 2, width, 2]).reshape([batch, channels, 2 * height, 2 * width])
+    let x = pixels.expand([batch, channels, height, 2, width, 2]).reshape([batch, channels, 2 * height, 2 * width]);
+    match beside {
+        Some(beside) => Tensor::cat(vec![x, beside], 1),
+        None => x,
+    }
 }
 
 /// Mean over all spatial axes, in single precision: `[batch, channels, height, width]` -> `[batch, channels]`.

@@ -20,7 +20,7 @@ use burn::tensor::{Device, Tensor};
 
 use crate::fast::{self, Activation};
 use crate::initialise::UNDRAWN;
-use crate::layers::{ConvNorm2d, double_2d};
+use crate::layers::{ConvNorm2d, double_beside};
 use crate::resnet2d::{Maps, WIDTHS};
 
 /// Channels of the five blocks.
@@ -80,11 +80,7 @@ impl DecoderBlock {
     }
 
     fn forward(&self, x: Tensor<4>, beside: Option<Tensor<4>>) -> Tensor<4> {
-        let x = double_2d(x);
-        let x = match beside {
-            Some(beside) => Tensor::cat(vec![x, beside], 1),
-            None => x,
-        };
+        let x = double_beside(x, beside);
         self.second.forward(self.first.forward(x, Activation::Relu), Activation::Relu)
     }
 }

@@ -82,6 +82,11 @@ pub fn in_place(activation: Activation, values: &mut [f32]) {
     }
 }
 
+/// Adds `bias` to each value and applies the activation, on the calling thread.
+pub(crate) fn with_bias(activation: Activation, bias: f32, values: &mut [f32]) {
+    with_curve!(activation, curve => simd::run(ApplyWithBias { curve, bias, values }));
+}
+
 /// Turns the gradient with respect to `activation(x)` into that with respect to `x`, in place and in parallel.
 ///
 /// # Panics
@@ -208,6 +213,29 @@ impl<C: Curve> Kernel for Apply<'_, C> {
         }
         if !rest.is_empty() {
             let vector = self.curve.value(simd, load_rest(simd, rest));
+            store_rest(simd, rest, vector);
+        }
+    }
+}
+
+struct ApplyWithBias<'a, C> {
+    curve: C,
+    bias: f32,
+    values: &'a mut [f32],
+}
+
+impl<C: Curve> Kernel for ApplyWithBias<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run_on<S: Vectors>(self, simd: S) {
+        let bias = simd.splat_f32s(self.bias);
+        let (vectors, rest) = S::as_mut_simd_f32s(self.values);
+        for vector in vectors {
+            *vector = self.curve.value(simd, simd.add_f32s(*vector, bias));
+        }
+        if !rest.is_empty() {
+            let vector = self.curve.value(simd, simd.add_f32s(load_rest(simd, rest), bias));
             store_rest(simd, rest, vector);
         }
     }

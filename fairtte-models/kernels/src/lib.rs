@@ -12,6 +12,7 @@
 //! [`adamw::update`]: adamw::update
 //! [`InstructionSet`]: InstructionSet
 //! [`conv`]: mod@conv
+//! [`conv::inverted_residual`]: conv::inverted_residual
 //! [`attention`]: mod@attention
 //! [`norm`]: mod@norm
 //! [`simd`]: mod@simd
@@ -23,6 +24,7 @@
 //! [`bias`]: mod@bias
 //! [`adamw`]: mod@adamw
 //! [`survey`]: mod@survey
+//! [`upsampling`]: mod@upsampling
 //! [`Blocks`]: Blocks
 //! [`blocks`]: mod@blocks
 //! [`survey::layers`]: survey::layers
@@ -42,6 +44,7 @@ pub mod pooling;
 pub mod residual;
 pub mod simd;
 pub mod survey;
+pub mod upsampling;
 
 #[cfg(test)]
 mod arrays;

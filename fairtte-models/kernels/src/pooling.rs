@@ -106,7 +106,12 @@ pub fn average(x: &[f32], plane: usize, y: &mut [f32]) {
         return y.fill(f32::NAN);
     }
     let group = units_per_task(y.len(), plane, PIECE);
-    y.par_chunks_mut(group).zip(x.par_chunks(group * plane)).for_each(|(y, x)| simd::run(Means { x, plane, y }));
+    y.par_chunks_mut(group).zip(x.par_chunks(group * plane)).for_each(|(y, x)| average_here(x, plane, y));
+}
+
+/// As [`average`], on the calling thread, of planes that are not empty.
+pub(crate) fn average_here(x: &[f32], plane: usize, y: &mut [f32]) {
+    simd::run(Means { x, plane, y });
 }
 
 /// Gradient of [`average`]: each value of a plane receives the same share.

@@ -24,6 +24,7 @@ mod flex;
 mod graph;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod host;
+mod inverted_residual;
 mod norm;
 mod operation;
 mod precision;
@@ -44,6 +45,7 @@ use burn::tensor::{DType, Device, Slice, Tensor};
 
 pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
+pub(crate) use self::inverted_residual::{Layers as InvertedResidual, inverted_residual};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
 use self::operation::{Convolution, Operation, Pooling, volume};
 use self::precision::{cast_conv_2d, cast_conv_3d, in_single};
@@ -169,6 +171,20 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
         return one(x, Operation::Average { size });
     }
     in_single(x, |x| (2..D).fold(x, Tensor::mean_dim))
+}
+
+/// Every pixel of `x [batch, channels, height, width]` four times, and the channels of `beside [batch, others, 2 height, 2 width]`
+/// after its own; `None` where something is trained, without kernels, and for sizes that do not fit.
+pub(crate) fn double_beside(x: &Tensor<4>, beside: Option<&Tensor<4>>) -> Option<Tensor<4>> {
+    let served = |x: &Tensor<4>| has_kernels(x) && !x.device().is_autodiff();
+    let [batch, _, height, width] = x.dims();
+    let fits = |beside: &Tensor<4>| {
+        let [samples, _, rows, columns] = beside.dims();
+        served(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
+    };
+    let covered = served(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
+    let tensors = beside.cloned().map(any).into_iter().collect();
+    covered.then(|| calls::chain(x.clone(), vec![(Operation::DoubleBeside, tensors)]))
 }
 
 /// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not expose it.

@@ -126,7 +126,7 @@ fn fixed(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
 }
 
 /// The running mean and variance.
-fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
+pub(super) fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
     [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device))
 }
 

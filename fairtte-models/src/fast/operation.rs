@@ -7,6 +7,7 @@ use burn::backend::tensor::FloatTensor;
 
 use crate::kernels::Activation;
 use crate::kernels::conv::ConvShape;
+use crate::kernels::conv::inverted_residual::BlockShape;
 
 /// An operation, without its tensors; differentiable unless it says otherwise.
 ///
@@ -21,6 +22,10 @@ pub(crate) enum Operation {
     /// `x` and `weight` as above, `gamma`, `beta`, `mean`, `variance` and perhaps `bias`, all `[outputs]`: convolution, batch
     /// norm by these statistics, and the activation of the settings. Only for inference.
     NormedConv { settings: Convolution, epsilon: f64 },
+    /// `x [batch, inputs, height, width]`, then `weight`, `gamma`, `beta`, `mean` and `variance` of the first convolution, if there is
+    /// one, and of the depthwise one, `weight` and `bias` of squeeze and of excite, and the five tensors of the last convolution.
+    /// Only for inference.
+    InvertedResidual(InvertedResidual),
     /// `x [batch, channels, space..]`, `scale`, `shift [channels]`: `activation(x * scale + shift)`.
     Affine { activation: Activation },
     /// `x`, of any shape.
@@ -38,6 +43,9 @@ pub(crate) enum Operation {
     Attention { heads: usize },
     /// `x [batch, channels, height, width]`: maximum over windows.
     MaxPool(Pooling),
+    /// `x [batch, channels, height, width]` and perhaps `beside [batch, others, 2 height, 2 width]` -> `[batch, channels + others,
+    /// 2 height, 2 width]`: every pixel of `x` four times, and `beside`. Only for inference.
+    DoubleBeside,
     /// `x [batch, channels, space..]` -> `[batch, channels, 1..]`: mean over space, which has this size.
     Average { size: [usize; 3] },
 }
@@ -57,6 +65,45 @@ impl Convolution {
         let Self { stride, padding, groups, .. } = *self;
         let (size, kernel) = (volume(of_x), volume(of_weight));
         ConvShape { batch: of_x[0], inputs: of_x[1], outputs: of_weight[0], size, kernel, stride, padding, groups }
+    }
+}
+
+/// Settings of an inverted residual block with squeeze and excitation; the batch norms are in the order of the convolutions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InvertedResidual {
+    /// Whether there is a convolution before the depthwise one.
+    pub(crate) expands: bool,
+    /// Of the depthwise convolution.
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+    /// Added to the variances; the first is not used without a first convolution.
+    pub(crate) epsilons: [f64; 3],
+    /// After the first convolution, the depthwise one and squeeze.
+    pub(crate) activation: Activation,
+    /// Whether the input is added to the output.
+    pub(crate) residual: bool,
+}
+
+impl InvertedResidual {
+    /// The shape as the kernels take it, for an input and weights of these sizes.
+    pub(crate) fn shape(
+        &self,
+        of_x: &[usize],
+        of_depthwise: &[usize],
+        of_squeeze: &[usize],
+        of_project: &[usize],
+    ) -> BlockShape {
+        BlockShape {
+            batch: of_x[0],
+            inputs: of_x[1],
+            wide: of_depthwise[0],
+            narrow: of_squeeze[0],
+            outputs: of_project[0],
+            size: [of_x[2], of_x[3]],
+            side: of_depthwise[2],
+            stride: self.stride,
+            padding: self.padding,
+        }
     }
 }
 

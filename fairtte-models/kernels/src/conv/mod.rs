@@ -2,6 +2,7 @@
 
 mod dense;
 mod depthwise;
+pub mod inverted_residual;
 mod pointwise;
 mod shape;
 

@@ -27,7 +27,7 @@ use crate::simd;
 
 /// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
 /// into 48 KiB.
-const KC: usize = 320;
+pub(super) const KC: usize = 320;
 
 /// A matrix in memory, with any distance between rows and between columns, so that transposing needs no copy.
 #[derive(Clone, Copy, Debug)]

@@ -29,12 +29,10 @@ impl PlaneTask<'_> {
 
 /// Adds the bias of a channel to some of its places and applies the activation.
 pub(crate) fn finish(places: &mut [f32], bias: Option<f32>, activation: Activation) {
-    if let Some(bias) = bias {
-        for value in &mut *places {
-            *value += bias;
-        }
+    match bias {
+        Some(bias) => activation::with_bias(activation, bias, places),
+        None => activation::in_place(activation, places),
     }
-    activation::in_place(activation, places);
 }
 
 /// How a result is divided into tasks.

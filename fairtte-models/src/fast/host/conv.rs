@@ -59,7 +59,7 @@ pub(super) fn normed<B: Host>(
 
 /// The scale `gamma / sqrt(variance + epsilon)`, and the shift that maps the mean, less the bias, to `beta`.
 #[expect(clippy::cast_possible_truncation, reason = "computed in double precision, used in single")]
-fn scale_and_shift<B: Host>(of_norm: &[FloatTensor<B>], epsilon: f64) -> (Vec<f32>, Vec<f32>) {
+pub(super) fn scale_and_shift<B: Host>(of_norm: &[FloatTensor<B>], epsilon: f64) -> (Vec<f32>, Vec<f32>) {
     let of_norm: Vec<&[f32]> = of_norm.iter().map(B::values).collect();
     let at = |n: usize, channel: usize| of_norm.get(n).map_or(0.0, |values| f64::from(values[channel]));
     let fixed = |channel| {
@@ -91,6 +91,17 @@ pub(super) fn conv_gradients<B: Host>(
         vector::<B>(&d_bias)
     });
     vec![dx, d_weight, d_bias]
+}
+
+/// Every pixel of `x` four times, and the channels of `beside` after its own.
+pub(super) fn doubled<B: Host>(x: &FloatTensor<B>, beside: Option<&FloatTensor<B>>) -> FloatTensor<B> {
+    let sizes = x.shape().to_vec();
+    let [batch, channels, height, width] = [sizes[0], sizes[1], sizes[2], sizes[3]];
+    let others = beside.map_or(0, |beside| beside.shape().to_vec()[1]);
+    let beside = beside.map(B::values).unwrap_or_default();
+    made::<B>(Shape::from([batch, channels + others, 2 * height, 2 * width]), |y| {
+        kernels::upsampling::double_beside(B::values(x), [channels, height, width], beside, others, y);
+    })
 }
 
 pub(super) fn maximum<B: Host>(settings: Pooling, x: &FloatTensor<B>, keep: bool) -> Forward<B> {

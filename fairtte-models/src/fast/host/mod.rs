@@ -1,6 +1,7 @@
 //! The fused operations by [`kernels`](crate::kernels), for back ends whose tensors are in the memory of this process.
 
 mod conv;
+mod inverted_residual;
 mod norm;
 mod tokens;
 
@@ -43,6 +44,9 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
         (Operation::NormedConv { settings, epsilon }, [x, weight, of_norm @ ..]) => {
             plain(conv::normed::<B>(settings, [x, weight], of_norm, epsilon), vec![])
         }
+        (Operation::InvertedResidual(settings), [x, layers @ ..]) => {
+            plain(inverted_residual::block::<B>(settings, x, layers), vec![])
+        }
         (Operation::BatchNorm { epsilon, activation }, [x, gamma, beta]) => {
             norm::batch_norm::<B>([x, gamma, beta], epsilon, activation, keep)
         }
@@ -68,6 +72,7 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
         (Operation::LayerNorm { epsilon }, [x, gamma, beta]) => norm::layer_norm::<B>([x, gamma, beta], epsilon, keep),
         (Operation::Linear, [x, weight, bias]) => plain(tokens::linear::<B>([x, weight, bias]), kept(&[x, weight])),
         (Operation::Attention { heads }, [qkv]) => tokens::attention::<B>(qkv, heads, keep),
+        (Operation::DoubleBeside, [x, beside @ ..]) => plain(conv::doubled::<B>(x, beside.first()), vec![]),
         (Operation::MaxPool(settings), [x]) => conv::maximum::<B>(settings, x, keep),
         (Operation::Average { .. }, [x]) => {
             let mut shape = x.shape().to_vec();
@@ -89,7 +94,9 @@ pub(super) fn backward<B: Host>(
     let gradient = B::contiguous(gradient);
     match operation {
         Operation::Conv(settings) => conv::conv_gradients::<B>(settings, exactly(saved), &gradient, needed),
-        Operation::NormedConv { .. } => unreachable!("an operation of inference has no gradient"),
+        Operation::NormedConv { .. } | Operation::InvertedResidual(_) | Operation::DoubleBeside => {
+            unreachable!("an operation of inference has no gradient")
+        }
         Operation::BatchNorm { activation, .. } => {
             norm::batch_norm_gradients::<B>(exactly(saved), activation, gradient)
         }

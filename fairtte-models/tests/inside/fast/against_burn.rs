@@ -192,3 +192,24 @@ fn inference_with_a_folded_batch_norm_is_that_of_the_layers() {
         }
     }
 }
+
+#[test]
+fn doubled_pixels_beside_others_are_those_of_burn() {
+    use crate::layers::double_beside;
+    let plain = plain_device();
+    for (batch, [channels, others], [height, width]) in
+        [(1, [1, 0], [1, 1]), (3, [4, 2], [1, 1]), (2, [3, 5], [4, 7]), (2, [2, 0], [17, 3])]
+    {
+        let x = |device| tensor([batch, channels, height, width], 1, device);
+        let beside = |device| (others > 0).then(|| tensor([batch, others, 2 * height, 2 * width], 2, device));
+        assert_eq!(fast::double_beside(&x(&plain), beside(&plain).as_ref()).is_some(), fast::has_kernels(&x(&plain)));
+        let found = double_beside(x(&plain), beside(&plain));
+        let expected = by_burn(|| double_beside(x(&plain), beside(&plain)));
+        assert_eq!(found.dims(), expected.dims());
+        assert_eq!(values(found), values(expected), "{channels} and {others} of {height} x {width}");
+        let trained = device();
+        assert!(fast::double_beside(&x(&trained), beside(&trained).as_ref()).is_none(), "a gradient is wanted");
+    }
+    let x = tensor([2, 3, 4, 5], 1, &plain);
+    assert!(fast::double_beside(&x, Some(&tensor([2, 1, 8, 9], 2, &plain))).is_none(), "sizes that do not fit");
+}

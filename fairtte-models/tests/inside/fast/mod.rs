@@ -9,6 +9,7 @@ mod golden;
 mod gradients;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod host;
+mod inverted_residual;
 mod networks;
 
 use std::cell::Cell;

@@ -65,32 +65,86 @@ impl Plane {
 /// # Panics
 /// If the shape is not depthwise or the lengths do not fit it.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
-    let plane = Plane::new(shape);
     assert_eq!(shape.lengths(), [x.len(), w.len(), y.len()], "lengths of input, kernels and output");
     assert!(bias.is_none_or(|bias| bias.len() == shape.outputs), "length of the bias");
-    if narrow::is_narrow(&plane) {
-        return narrow::forward(x, w, bias, activation, shape, &plane, y);
+    let (input, output) = (shape.input_plane(), shape.output_plane());
+    let channels = Channels::new(w, bias, activation, shape);
+    if let Some(narrow) = &channels.narrow {
+        return narrow.forward(x, shape, y);
     }
-    let (input, output, taps) = (shape.input_plane(), shape.output_plane(), shape.taps());
     let planes = units_per_task(shape.batch * shape.inputs, input.max(output), PIECE);
     y.par_chunks_mut(planes * output).enumerate().for_each_init(
-        || Room::for_forward(&plane),
+        || channels.room(),
         |room, (task, y)| {
             let mut first = task * planes;
             let mut rest = y;
             while !rest.is_empty() {
                 // Planes of one sample, whose kernels are contiguous.
                 let channel = first % shape.inputs;
-                let count = room.planes.min(shape.inputs - channel).min(rest.len() / output);
+                let count = (shape.inputs - channel).min(rest.len() / output);
                 let (y, behind) = rest.split_at_mut(count * output);
-                let w = &w[channel * taps..][..count * taps];
-                let bias = bias.map(|bias| &bias[channel..][..count]);
-                forward_planes(&x[first * input..], w, bias, plane, room, y);
-                activation::in_place(activation, y);
+                channels.forward(channel, &x[first * input..], room, y);
                 (first, rest) = (first + count, behind);
             }
         },
     );
+}
+
+/// The forward pass of some channels of a sample, on the calling thread.
+pub(crate) struct Channels<'a> {
+    w: &'a [f32],
+    bias: Option<&'a [f32]>,
+    activation: Activation,
+    plane: Plane,
+    narrow: Option<narrow::Forward<'a>>,
+}
+
+/// Buffers of [`Channels`].
+pub(crate) struct ChannelsRoom(Buffers);
+
+enum Buffers {
+    Wide(Room),
+    Narrow(narrow::ForwardRoom),
+}
+
+impl<'a> Channels<'a> {
+    /// With all kernels `w` `[channels, 1, side, side]` of a layer and its bias.
+    ///
+    /// # Panics
+    /// If the shape is not depthwise.
+    pub fn new(w: &'a [f32], bias: Option<&'a [f32]>, activation: Activation, shape: &ConvShape) -> Self {
+        let plane = Plane::new(shape);
+        let narrow = narrow::is_narrow(&plane).then(|| narrow::Forward::new(w, bias, activation, plane));
+        Self { w, bias, activation, plane, narrow }
+    }
+
+    pub fn room(&self) -> ChannelsRoom {
+        ChannelsRoom(match &self.narrow {
+            Some(narrow) => Buffers::Narrow(narrow.room()),
+            None => Buffers::Wide(Room::for_forward(&self.plane)),
+        })
+    }
+
+    /// Computes as many channels as `y` has planes, from channel `first` on, a multiple of 16; `x` begins with their planes and may
+    /// be longer.
+    pub fn forward(&self, first: usize, x: &[f32], room: &mut ChannelsRoom, y: &mut [f32]) {
+        let plane = self.plane;
+        let (input, output) = (plane.height * plane.width, plane.output_height * plane.output_width);
+        let room = match (&self.narrow, &mut room.0) {
+            (Some(narrow), Buffers::Narrow(room)) => return narrow.channels(first, x, room, y),
+            (None, Buffers::Wide(room)) => room,
+            _ => unreachable!("a room of the same layer"),
+        };
+        let taps = plane.side * plane.side;
+        for (index, y) in y.chunks_mut(room.planes * output).enumerate() {
+            let count = y.len() / output;
+            let before = index * room.planes;
+            let w = &self.w[(first + before) * taps..][..count * taps];
+            let bias = self.bias.map(|bias| &bias[first + before..][..count]);
+            forward_planes(&x[before * input..], w, bias, plane, room, y);
+            activation::in_place(self.activation, y);
+        }
+    }
 }
 
 /// `x` begins with the planes and may be longer.

@@ -95,43 +95,74 @@ fn blocks_of_kernels(w: &[f32], taps: usize, turned: bool) -> Vec<f32> {
     blocks
 }
 
-/// As [`depthwise::forward`](crate::conv::depthwise::forward), for planes that are narrow ([`is_narrow`]).
-pub(super) fn forward(
-    x: &[f32],
-    w: &[f32],
-    bias: Option<&[f32]>,
+/// The forward pass of planes that are narrow ([`is_narrow`]).
+pub(super) struct Forward<'a> {
+    /// As [`blocks_of_kernels`] gives them.
+    kernels: Vec<f32>,
+    bias: Option<&'a [f32]>,
     activation: Activation,
-    shape: &ConvShape,
-    plane: &Plane,
-    y: &mut [f32],
-) {
-    let results = [plane.output_height, plane.output_width];
-    let (input, output, taps) = (shape.input_plane(), shape.output_plane(), shape.taps());
-    let frame = Frame::new([plane.height, plane.width], plane.padding, 1, [plane.side, plane.stride], results);
-    let kernels = blocks_of_kernels(w, taps, false);
-    let group = LONGEST * units_per_task(shape.inputs.div_ceil(LONGEST), LONGEST * input.max(output), PIECE);
-    let samples = y.par_chunks_mut(shape.inputs * output).zip(x.par_chunks(shape.inputs * input));
-    let room = || [vec![0.0; input * LONGEST], vec![0.0; frame.length()], vec![0.0; output * LONGEST]];
-    samples.for_each(|(y, x)| {
-        let tasks = y.par_chunks_mut(group * output).zip(x.par_chunks(group * input)).enumerate();
-        tasks.for_each_init(room, |[dense, staged, sums], (task, (y, x))| {
-            let blocks = y.chunks_mut(LONGEST * output).zip(x.chunks(LONGEST * input)).enumerate();
-            for (block, (y, x)) in blocks {
-                let first = task * group + block * LONGEST;
-                let channels = y.len() / output;
-                transpose(x, input, input, channels, LONGEST, dense);
-                frame.fill(dense, staged);
-                let mut start = [0.0; LONGEST];
-                if let Some(bias) = bias {
-                    start[..channels].copy_from_slice(&bias[first..first + channels]);
-                }
-                let kernels = &kernels[first * taps..][..taps * LONGEST];
-                correlate([plane.side, plane.stride], &Staged { staged, frame }, kernels, &start, results, sums);
-                transpose(sums, LONGEST, channels, output, output, y);
-            }
-            activation::in_place(activation, y);
+    plane: Plane,
+    frame: Frame,
+}
+
+/// Buffers of [`Forward`] for the planes of a block of channels: transposed, with zeros around them, and the results.
+pub(super) struct ForwardRoom {
+    dense: Vec<f32>,
+    staged: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+impl<'a> Forward<'a> {
+    pub(super) fn new(w: &[f32], bias: Option<&'a [f32]>, activation: Activation, plane: Plane) -> Self {
+        let results = [plane.output_height, plane.output_width];
+        let frame = Frame::new([plane.height, plane.width], plane.padding, 1, [plane.side, plane.stride], results);
+        Self { kernels: blocks_of_kernels(w, plane.side * plane.side, false), bias, activation, plane, frame }
+    }
+
+    /// Values of a plane of the input and of the output.
+    fn lengths(&self) -> [usize; 2] {
+        let plane = &self.plane;
+        [plane.height * plane.width, plane.output_height * plane.output_width]
+    }
+
+    pub(super) fn room(&self) -> ForwardRoom {
+        let [dense, sums] = self.lengths().map(|length| vec![0.0; length * LONGEST]);
+        ForwardRoom { dense, staged: vec![0.0; self.frame.length()], sums }
+    }
+
+    /// As [`depthwise::forward`](crate::conv::depthwise::forward).
+    pub(super) fn forward(&self, x: &[f32], shape: &ConvShape, y: &mut [f32]) {
+        let [input, output] = self.lengths();
+        let group = LONGEST * units_per_task(shape.inputs.div_ceil(LONGEST), LONGEST * input.max(output), PIECE);
+        let samples = y.par_chunks_mut(shape.inputs * output).zip(x.par_chunks(shape.inputs * input));
+        samples.for_each(|(y, x)| {
+            let tasks = y.par_chunks_mut(group * output).zip(x.par_chunks(group * input)).enumerate();
+            tasks.for_each_init(|| self.room(), |room, (task, (y, x))| self.channels(task * group, x, room, y));
         });
-    });
+    }
+
+    /// As many channels as `y` has planes, from `first` on, a multiple of [`LONGEST`]; `x` begins with their planes.
+    pub(super) fn channels(&self, first: usize, x: &[f32], room: &mut ForwardRoom, y: &mut [f32]) {
+        let ForwardRoom { dense, staged, sums } = room;
+        let Plane { side, stride, output_height, output_width, .. } = self.plane;
+        let ([input, output], taps) = (self.lengths(), side * side);
+        let blocks = y.chunks_mut(LONGEST * output).zip(x.chunks(LONGEST * input)).enumerate();
+        for (block, (y, x)) in blocks {
+            let first = first + block * LONGEST;
+            let channels = y.len() / output;
+            transpose(x, input, input, channels, LONGEST, dense);
+            self.frame.fill(dense, staged);
+            let mut start = [0.0; LONGEST];
+            if let Some(bias) = self.bias {
+                start[..channels].copy_from_slice(&bias[first..first + channels]);
+            }
+            let kernels = &self.kernels[first * taps..][..taps * LONGEST];
+            let staged = Staged { staged, frame: self.frame };
+            correlate([side, stride], &staged, kernels, &start, [output_height, output_width], sums);
+            transpose(sums, LONGEST, channels, output, output, y);
+        }
+        activation::in_place(self.activation, y);
+    }
 }
 
 /// As [`depthwise::gradients`](crate::conv::depthwise::gradients), for planes that are narrow ([`is_narrow`]).
