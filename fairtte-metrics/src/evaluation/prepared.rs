@@ -215,7 +215,7 @@ impl<'p> PreparedSlice<'p> {
                 Err(error) => PreparedValue { value: Err(error), prepared: None },
             });
         });
-        Self { metrics, rows }
+        Self { rows, metrics }
     }
 
     fn to_slice(&self) -> Slice {
