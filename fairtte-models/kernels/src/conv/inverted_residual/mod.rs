@@ -8,7 +8,7 @@
 //! are in the cache. The first array is never there as a whole, and of the second only that of the samples of a thread.
 //!
 //! Every value is the same sum in the same order as by [`conv::forward`](super::forward),
-//! [`pooling::average`](crate::pooling::average), [`linear`](crate::linear) and [`gate::forward`](crate::gate::forward) one after
+//! [`pooling::average`], [`linear`](crate::linear) and [`gate::forward`](crate::gate::forward) one after
 //! the other, so the results have the same bits.
 
 mod panels;
