@@ -5,9 +5,8 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Any, any};
-use super::norm::statistics;
 use super::operation::{InvertedResidual, Operation};
-use super::{Activation, has_kernels, settings_2d};
+use super::{Activation, infers_on_kernels, norm, settings_2d};
 use crate::kernels::conv::ConvKind;
 use crate::kernels::conv::inverted_residual::BlockShape;
 
@@ -60,13 +59,8 @@ fn is_served(layers: &Layers, x: &Tensor<4>) -> bool {
     let convs =
         [squeeze, excite].into_iter().chain([depthwise, project].into_iter().chain(expand).map(|normed| normed.0));
     let norms = [depthwise, project].into_iter().chain(expand).map(|normed| normed.1);
-    let weights = convs.map(|conv| conv.weight.val()).all(|weight| is_plain(&weight));
-    weights && is_plain(x) && norms.map(|norm| norm.gamma.val()).all(|gamma| is_plain(&gamma))
-}
-
-/// Whether a tensor is on a device with kernels, and not in a graph.
-fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
-    has_kernels(tensor) && !tensor.device().is_autodiff()
+    let weights = convs.map(|conv| conv.weight.val()).all(|weight| infers_on_kernels(&weight));
+    weights && infers_on_kernels(x) && norms.map(|norm| norm.gamma.val()).all(|gamma| infers_on_kernels(&gamma))
 }
 
 /// Whether every convolution is the one that the shape says, and its batch norm goes into its weights (`host::conv::normed`).
@@ -101,15 +95,12 @@ fn tensors(layers: &Layers, device: &Device) -> Option<Vec<Any>> {
     let mut tensors = Vec::new();
     let normed = |(conv, norm): Normed| {
         let weight = conv.weight.val();
-        let [mean, variance] = statistics(norm, device);
-        let of_norm = [norm.gamma.val(), norm.beta.val(), mean, variance];
-        let fits = of_norm.iter().all(|of_norm| has_kernels(of_norm) && of_norm.dims() == [weight.dims()[0]]);
-        fits.then(|| std::iter::once(any(weight)).chain(of_norm.map(any)).collect::<Vec<_>>())
+        let of_norm = norm::parameters(norm, weight.dims()[0], device)?;
+        Some(std::iter::once(any(weight)).chain(of_norm.map(any)).collect::<Vec<_>>())
     };
     let plain = |conv: &Conv2d| {
         let (weight, bias) = (conv.weight.val(), conv.bias.as_ref()?.val());
-        let fits = has_kernels(&bias) && bias.dims() == [weight.dims()[0]];
-        fits.then(|| vec![any(weight), any(bias)])
+        norm::fits(&bias, weight.dims()[0]).then(|| vec![any(weight), any(bias)])
     };
     if let Some(expand) = layers.expand {
         tensors.extend(normed(expand)?);

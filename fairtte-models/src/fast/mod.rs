@@ -176,13 +176,12 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 /// Every pixel of `x [batch, channels, height, width]` four times, and the channels of `beside [batch, others, 2 height, 2 width]`
 /// after its own; `None` where something is trained, without kernels, and for sizes that do not fit.
 pub(crate) fn double_beside(x: &Tensor<4>, beside: Option<&Tensor<4>>) -> Option<Tensor<4>> {
-    let served = |x: &Tensor<4>| has_kernels(x) && !x.device().is_autodiff();
     let [batch, _, height, width] = x.dims();
     let fits = |beside: &Tensor<4>| {
         let [samples, _, rows, columns] = beside.dims();
-        served(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
+        infers_on_kernels(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
     };
-    let covered = served(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
+    let covered = infers_on_kernels(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
     let tensors = beside.cloned().map(any).into_iter().collect();
     covered.then(|| calls::chain(x.clone(), vec![(Operation::DoubleBeside, tensors)]))
 }
@@ -256,6 +255,11 @@ pub(crate) fn attention(qkv: Tensor<3>, heads: usize) -> Tensor<3> {
 /// Whether the device of `x` has kernels for its type.
 fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && switched_on() && device_has_kernels(&x.device())
+}
+
+/// Whether the device of `x` has kernels for its type and records no graph: what operations of inference need.
+fn infers_on_kernels<const D: usize>(x: &Tensor<D>) -> bool {
+    has_kernels(x) && !x.device().is_autodiff()
 }
 
 /// Whether the kernels are switched on.

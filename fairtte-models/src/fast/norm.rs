@@ -13,7 +13,9 @@ use burn::tensor::{Device, Tensor};
 use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
 use super::precision::{in_single, is_half};
-use super::{Activation, act, conv_link, conv2d, conv3d, has_kernels, knows, settings_2d, settings_3d};
+use super::{
+    Activation, act, conv_link, conv2d, conv3d, has_kernels, infers_on_kernels, knows, settings_2d, settings_3d,
+};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
@@ -103,19 +105,16 @@ fn folded<const D: usize>(
     x: &Tensor<D>,
     activation: Activation,
 ) -> Option<Tensor<D>> {
-    let trained = [x.device(), weight.device(), norm.gamma.val().device()].iter().any(Device::is_autodiff);
-    if trained || !has_kernels(x) {
+    if !(infers_on_kernels(x) && infers_on_kernels(&weight) && infers_on_kernels(&norm.gamma.val())) {
         return None;
     }
-    // A wrong number of channels is left to burn, which reports the error.
-    let fits = |of_norm: &Tensor<1>| has_kernels(of_norm) && of_norm.dims() == [weight.dims()[0]];
-    let [mean, variance] = statistics(norm, &x.device());
-    let of_norm: Vec<_> = [norm.gamma.val(), norm.beta.val(), mean, variance].into_iter().chain(bias).collect();
-    if !has_kernels(&weight) || !of_norm.iter().all(fits) || !knows(settings, x, &weight) {
+    let channels = weight.dims()[0];
+    let of_norm = parameters(norm, channels, &x.device())?;
+    if !bias.as_ref().is_none_or(|bias| fits(bias, channels)) || !knows(settings, x, &weight) {
         return None;
     }
     let settings = Convolution { activation, ..settings };
-    let parameters = std::iter::once(any(weight)).chain(of_norm.into_iter().map(any)).collect();
+    let parameters = std::iter::once(any(weight)).chain(of_norm.into_iter().chain(bias).map(any)).collect();
     Some(calls::chain(x.clone(), vec![(Operation::NormedConv { settings, epsilon: norm.epsilon }, parameters)]))
 }
 
@@ -125,8 +124,20 @@ fn fixed(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
     scale_and_shift(norm.gamma.val(), norm.beta.val(), mean, variance, norm.epsilon)
 }
 
+/// Gamma, beta, running mean and variance, if kernels cover them. A wrong number of channels is left to burn, which reports the error.
+pub(super) fn parameters(norm: &BatchNorm, channels: usize, device: &Device) -> Option<[Tensor<1>; 4]> {
+    let [mean, variance] = statistics(norm, device);
+    let of_norm = [norm.gamma.val(), norm.beta.val(), mean, variance];
+    of_norm.iter().all(|of_norm| fits(of_norm, channels)).then_some(of_norm)
+}
+
+/// Whether kernels cover a number for each channel.
+pub(super) fn fits(of_channels: &Tensor<1>, channels: usize) -> bool {
+    has_kernels(of_channels) && of_channels.dims() == [channels]
+}
+
 /// The running mean and variance.
-pub(super) fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
+fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
     [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device))
 }
 

@@ -15,19 +15,27 @@ mod tile;
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::slice::SliceIndex;
 
 use rayon::prelude::*;
 
 pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
-pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts};
+pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts, row_panels};
 
+use crate::activation::Activation;
 use crate::blocks::Blocks;
 use crate::simd;
 
 /// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
 /// into 48 KiB.
-pub(super) const KC: usize = 320;
+const KC: usize = 320;
+
+/// The blocks of a sum of `steps` steps. They decide the last bits: every product of a layer in one way or another has the same.
+pub(super) fn sum_blocks(steps: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let blocks = steps.div_ceil(KC);
+    (0..blocks).map(move |block| tile::part(steps, blocks, block))
+}
 
 /// A matrix in memory, with any distance between rows and between columns, so that transposing needs no copy.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +170,18 @@ impl Output<'_> {
     pub fn columns(&self) -> usize {
         self.rows.iter().step_by(self.n_rows).map(|row| row.len()).sum()
     }
+
+    /// Adds the bias of each of the `n_rows` rows to some places of every segment, and applies the activation.
+    pub fn finish(
+        &mut self,
+        bias: Option<&[f32]>,
+        activation: Activation,
+        places: &(impl SliceIndex<[f32], Output = [f32]> + Clone),
+    ) {
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            finish(&mut row[places.clone()], bias.map(|bias| bias[index % self.n_rows]), activation);
+        }
+    }
 }
 
 /// A factor that begins at another lane.
@@ -193,25 +213,16 @@ pub(super) fn multiply(
     }
     let columns = output.columns();
     let width = TileSize::in_use().columns;
-    let blocks = steps.div_ceil(KC);
-    let longest = steps.div_ceil(blocks);
+    let blocks = sum_blocks(steps);
+    let longest = steps.div_ceil(blocks.len());
     let offsets: Vec<usize> = (0..longest).map(|step| step * width).collect();
     let Blocks { rows: most_rows, columns: most_columns, .. } = Blocks::in_use();
     let lanes = [most_rows.min(n_rows), most_columns.min(columns).next_multiple_of(width)];
     with_scratch(lanes.map(|lanes| lanes * longest + SLACK), |[left_panels, right_panels]| {
         for from in (0..columns).step_by(most_columns) {
             let end = (from + most_columns).min(columns);
-            for block in 0..blocks {
-                let range = tile::part(steps, blocks, block);
-                let count = range.len();
-                let panel = |(index, first): (usize, usize)| {
-                    let (segment, column) = (first / output.segment, first % output.segment);
-                    Panel { first: index * width * count, segment, column, count: width.min(end - first) }
-                };
-                let panels: Vec<Panel> = (from..end).step_by(width).enumerate().map(panel).collect();
-                for (panel, first) in panels.iter().zip((from..end).step_by(width)) {
-                    right.pack(range.clone(), first..first + panel.count, width, &mut right_panels[panel.first..]);
-                }
+            for range in blocks.clone() {
+                let panels = pack_right(right, range.clone(), from..end, output.segment, right_panels);
                 let row_blocks = n_rows.div_ceil(most_rows);
                 for rows in (0..row_blocks).map(|index| tile::part(n_rows, row_blocks, index)) {
                     let row_panels = pack_left(left, range.clone(), rows.clone(), left_panels);
@@ -220,10 +231,10 @@ pub(super) fn multiply(
                         rows,
                         row_panels,
                         right: right_panels,
-                        offsets: &offsets[..count],
+                        offsets: &offsets[..range.len()],
                         panels: &panels,
                         output,
-                        add: add || block > 0,
+                        add: add || range.start > 0,
                     });
                 }
             }
@@ -233,12 +244,30 @@ pub(super) fn multiply(
 
 /// Packs rows of the left factor as consecutive panels; returns their number.
 pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<usize>, panels: &mut [f32]) -> usize {
-    let row_panels = rows.len().div_ceil(TileSize::in_use().rows);
-    for panel in (0..row_panels).map(|index| tile::part(rows.len(), row_panels, index)) {
+    let row_panels = row_panels(rows.len());
+    for panel in row_panels.clone() {
         let lanes = rows.start + panel.start..rows.start + panel.end;
         left.pack(steps.clone(), lanes, panel.len(), &mut panels[panel.start * steps.len()..]);
     }
-    row_panels
+    row_panels.len()
+}
+
+/// Packs columns of the right factor as consecutive panels, whose results are in segments of `segment` columns.
+pub(super) fn pack_right(
+    right: &impl Operand,
+    steps: Range<usize>,
+    columns: Range<usize>,
+    segment: usize,
+    packed: &mut [f32],
+) -> Vec<Panel> {
+    let width = TileSize::in_use().columns;
+    let panel = |(index, first): (usize, usize)| {
+        let count = width.min(columns.end - first);
+        let begin = index * width * steps.len();
+        right.pack(steps.clone(), first..first + count, width, &mut packed[begin..]);
+        Panel { first: begin, segment: first / segment, column: first % segment, count }
+    };
+    columns.clone().step_by(width).enumerate().map(panel).collect()
 }
 
 /// Runs `work` on buffers of this thread, which begin at cache lines and have unspecified values.

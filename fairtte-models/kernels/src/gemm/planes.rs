@@ -20,10 +20,7 @@ pub(crate) struct PlaneTask<'c> {
 impl PlaneTask<'_> {
     /// Adds the bias of each channel and applies the activation.
     pub fn finish(&mut self, bias: Option<&[f32]>, activation: Activation) {
-        let rows = self.rows.len();
-        for (index, row) in self.output.rows.iter_mut().enumerate() {
-            finish(row, bias.map(|bias| bias[self.rows.start + index % rows]), activation);
-        }
+        self.output.finish(bias.map(|bias| &bias[self.rows.clone()]), activation, &..);
     }
 }
 

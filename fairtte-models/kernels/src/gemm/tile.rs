@@ -58,6 +58,12 @@ pub(crate) fn evenly(whole: usize, most: usize) -> usize {
     whole.div_ceil(whole.div_ceil(most.clamp(1, whole)))
 }
 
+/// The rows of the panels of a left factor of so many rows, one panel after the other.
+pub(crate) fn row_panels(rows: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let panels = rows.div_ceil(TileSize::in_use().rows);
+    (0..panels).map(move |index| part(rows, panels, index))
+}
+
 /// Columns of the right factor side by side, at most as many as a tile has, and the destination of their results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {

@@ -132,8 +132,8 @@ impl<'a> Staged<'a> {
         let pixel = (band.depths.start * height + band.heights.start) * width;
         let count = band.depths.len() * band.heights.len() * width;
         let steps = count * band.samples.len();
-        let row_panels = rows.len().div_ceil(TileSize::in_use().rows);
-        for panel in (0..row_panels).map(|index| gemm::part(rows.len(), row_panels, index)) {
+        let row_panels = gemm::row_panels(rows.len());
+        for panel in row_panels.clone() {
             let target = &mut left[panel.start * steps..];
             for (index, sample) in band.samples.clone().enumerate() {
                 let source = &self.dy[(sample * outputs + rows.start + panel.start) * plane + pixel..];
@@ -141,7 +141,7 @@ impl<'a> Staged<'a> {
                 gemm::transpose(source, plane, count, panel.len(), panel.len(), target);
             }
         }
-        row_panels
+        row_panels.len()
     }
 }
 

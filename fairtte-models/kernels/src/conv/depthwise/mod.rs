@@ -57,6 +57,16 @@ impl Plane {
         let (padding, stride, side) = (shape.padding[1], shape.stride[1], shape.kernel[1]);
         Self { height, width, output_height, output_width, padding, stride, side }
     }
+
+    /// Values of the plane of the input and of that of the output.
+    pub(super) fn lengths(&self) -> [usize; 2] {
+        [self.height * self.width, self.output_height * self.output_width]
+    }
+
+    /// Values of a kernel.
+    pub(super) fn taps(&self) -> usize {
+        self.side * self.side
+    }
 }
 
 /// `y = activation(x * w + bias)`, for `x` `[batch, channels, height, width]`, `w` `[channels, 1, side, side]`, a bias for each
@@ -129,13 +139,12 @@ impl<'a> Channels<'a> {
     /// be longer.
     pub fn forward(&self, first: usize, x: &[f32], room: &mut ChannelsRoom, y: &mut [f32]) {
         let plane = self.plane;
-        let (input, output) = (plane.height * plane.width, plane.output_height * plane.output_width);
+        let ([input, output], taps) = (plane.lengths(), plane.taps());
         let room = match (&self.narrow, &mut room.0) {
             (Some(narrow), Buffers::Narrow(room)) => return narrow.channels(first, x, room, y),
             (None, Buffers::Wide(room)) => room,
             _ => unreachable!("a room of the same layer"),
         };
-        let taps = plane.side * plane.side;
         for (index, y) in y.chunks_mut(room.planes * output).enumerate() {
             let count = y.len() / output;
             let before = index * room.planes;

@@ -116,23 +116,17 @@ impl<'a> Forward<'a> {
     pub(super) fn new(w: &[f32], bias: Option<&'a [f32]>, activation: Activation, plane: Plane) -> Self {
         let results = [plane.output_height, plane.output_width];
         let frame = Frame::new([plane.height, plane.width], plane.padding, 1, [plane.side, plane.stride], results);
-        Self { kernels: blocks_of_kernels(w, plane.side * plane.side, false), bias, activation, plane, frame }
-    }
-
-    /// Values of a plane of the input and of the output.
-    fn lengths(&self) -> [usize; 2] {
-        let plane = &self.plane;
-        [plane.height * plane.width, plane.output_height * plane.output_width]
+        Self { kernels: blocks_of_kernels(w, plane.taps(), false), bias, activation, plane, frame }
     }
 
     pub(super) fn room(&self) -> ForwardRoom {
-        let [dense, sums] = self.lengths().map(|length| vec![0.0; length * LONGEST]);
+        let [dense, sums] = self.plane.lengths().map(|length| vec![0.0; length * LONGEST]);
         ForwardRoom { dense, staged: vec![0.0; self.frame.length()], sums }
     }
 
     /// As [`depthwise::forward`](crate::conv::depthwise::forward).
     pub(super) fn forward(&self, x: &[f32], shape: &ConvShape, y: &mut [f32]) {
-        let [input, output] = self.lengths();
+        let [input, output] = self.plane.lengths();
         let group = LONGEST * units_per_task(shape.inputs.div_ceil(LONGEST), LONGEST * input.max(output), PIECE);
         let samples = y.par_chunks_mut(shape.inputs * output).zip(x.par_chunks(shape.inputs * input));
         samples.for_each(|(y, x)| {
@@ -145,7 +139,7 @@ impl<'a> Forward<'a> {
     pub(super) fn channels(&self, first: usize, x: &[f32], room: &mut ForwardRoom, y: &mut [f32]) {
         let ForwardRoom { dense, staged, sums } = room;
         let Plane { side, stride, output_height, output_width, .. } = self.plane;
-        let ([input, output], taps) = (self.lengths(), side * side);
+        let ([input, output], taps) = (self.plane.lengths(), self.plane.taps());
         let blocks = y.chunks_mut(LONGEST * output).zip(x.chunks(LONGEST * input)).enumerate();
         for (block, (y, x)) in blocks {
             let first = first + block * LONGEST;

@@ -20,9 +20,9 @@ fn products(plane: &Plane, mut visit: impl FnMut(usize, usize, usize)) {
 
 /// For as many planes as there are kernels; `x` may be longer.
 pub(super) fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, plane: &Plane, y: &mut [f32]) {
-    let taps = plane.side * plane.side;
-    let planes = x.chunks_exact(plane.height * plane.width).zip(w.chunks_exact(taps));
-    let results = y.chunks_exact_mut(plane.output_height * plane.output_width);
+    let [input, output] = plane.lengths();
+    let planes = x.chunks_exact(input).zip(w.chunks_exact(plane.taps()));
+    let results = y.chunks_exact_mut(output);
     for (index, (y, (x, w))) in results.zip(planes).enumerate() {
         y.fill(bias.map_or(0.0, |bias| bias[index]));
         products(plane, |output, input, tap| y[output] += x[input] * w[tap]);
@@ -38,8 +38,7 @@ pub(super) fn gradients(
     mut dx: Option<&mut [f32]>,
     mut dw: Option<&mut [f64]>,
 ) {
-    let (input_length, output_length) = (plane.height * plane.width, plane.output_height * plane.output_width);
-    let taps = plane.side * plane.side;
+    let ([input_length, output_length], taps) = (plane.lengths(), plane.taps());
     for (index, w) in w.chunks_exact(taps).enumerate() {
         let (x, dy) = (&x[index * input_length..], &dy[index * output_length..]);
         if let Some(dx) = &mut dx {

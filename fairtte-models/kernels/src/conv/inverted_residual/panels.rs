@@ -5,41 +5,15 @@ use std::ops::Range;
 use super::Layer;
 use crate::activation::Activation;
 use crate::blocks::Blocks;
-use crate::gemm::{self, Block, KC, Operand, Output, Panel, SLACK, Strided, TileSize, finish};
+use crate::gemm::{self, Block, Operand, Output, Panel, SLACK, Strided, TileSize, sum_blocks};
 use crate::simd::{self, vectorized};
 
 /// Number of values that are finished together: half of a first-level cache.
 const FEW: usize = 1 << 12;
 
-/// The blocks of a sum of `steps` steps: those of [`gemm::multiply`], because they decide the last bits.
-fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let count = steps.div_ceil(KC);
-    (0..count).map(move |index| gemm::part(steps, count, index))
-}
-
 /// Columns of the panels of `samples` planes.
 pub(super) fn columns_of([samples, plane]: [usize; 2]) -> usize {
     (samples * plane).next_multiple_of(TileSize::in_use().columns)
-}
-
-/// The panels of some columns for one block of the sum.
-fn panels_of(columns: Range<usize>, plane: usize, steps: usize) -> Vec<Panel> {
-    let width = TileSize::in_use().columns;
-    let panel = |(index, first): (usize, usize)| Panel {
-        first: index * width * steps,
-        segment: first / plane,
-        column: first % plane,
-        count: width.min(columns.end - first),
-    };
-    columns.clone().step_by(width).enumerate().map(panel).collect()
-}
-
-/// Packs panels, one after the other.
-fn pack(operand: &impl Operand, steps: Range<usize>, columns: Range<usize>, panels: &[Panel], packed: &mut [f32]) {
-    let width = TileSize::in_use().columns;
-    for (panel, first) in panels.iter().zip(columns.step_by(width)) {
-        operand.pack(steps.clone(), first..first + panel.count, width, &mut packed[panel.first..]);
-    }
 }
 
 /// Packs all columns of a right factor, block by block of the sum; returns the panels of each block.
@@ -51,11 +25,10 @@ pub(super) fn pack_right(
 ) -> Vec<Vec<Panel>> {
     let columns = columns_of([samples, plane]);
     let of_block = |steps: Range<usize>| {
-        let panels = panels_of(0..samples * plane, plane, steps.len());
-        pack(operand, steps.clone(), 0..samples * plane, &panels, &mut packed[steps.start * columns..]);
-        panels
+        let packed = &mut packed[steps.start * columns..];
+        gemm::pack_right(operand, steps, 0..samples * plane, plane, packed)
     };
-    blocks(steps).map(of_block).collect()
+    sum_blocks(steps).map(of_block).collect()
 }
 
 /// A layer that is a product, its weights packed: for each group of outputs, for each block of the sum.
@@ -74,7 +47,7 @@ impl<'a> Product<'a> {
         let left = Strided { data: layer.weights, lane_stride: steps, step_stride: 1 };
         let mut at = 0;
         for outputs in gemm::parts(rows, group) {
-            for steps in blocks(steps) {
+            for steps in sum_blocks(steps) {
                 let piece = &mut packed[at..];
                 gemm::pack_left(&left, steps.clone(), outputs.clone(), piece);
                 if let Some(scale) = layer.scale {
@@ -90,11 +63,12 @@ impl<'a> Product<'a> {
         self.steps
     }
 
-    /// The outputs of a group and the place of its weights.
-    fn group(&self, index: usize) -> (Range<usize>, &[f32]) {
+    /// The outputs of a group, their weights and their bias.
+    fn group(&self, index: usize) -> (Range<usize>, &[f32], Option<&[f32]>) {
         let first = index * self.group;
         let outputs = first..(first + self.group).min(self.rows);
-        (outputs.clone(), &self.weights[first * self.steps..outputs.end * self.steps])
+        let weights = &self.weights[first * self.steps..outputs.end * self.steps];
+        (outputs.clone(), weights, Some(&self.bias[outputs]))
     }
 
     /// The outputs of a group for columns that [`pack_right`] packed; `rows` are the planes of all outputs of a sample, then those
@@ -107,20 +81,20 @@ impl<'a> Product<'a> {
         activation: Activation,
         rows: Vec<&mut [f32]>,
     ) {
-        let (outputs, weights) = self.group(index);
+        let (outputs, weights, bias) = self.group(index);
         let segment = rows.first().map_or(0, |row| row.len());
         let columns = columns_of([rows.len() / outputs.len(), segment]);
         let mut output = Output { segment, n_rows: outputs.len(), rows };
         let [panels] = panels else {
-            for (steps, panels) in blocks(self.steps).zip(panels) {
+            for (steps, panels) in sum_blocks(self.steps).zip(panels) {
                 let right = &right[steps.start * columns..];
                 multiply(weights, &outputs, steps, right, panels, &mut output);
             }
-            return self.finish(&outputs, activation, 0..segment, &mut output);
+            return output.finish(bias, activation, &..);
         };
         if output.rows.len() > outputs.len() {
             multiply(weights, &outputs, 0..self.steps, right, panels, &mut output);
-            return self.finish(&outputs, activation, 0..segment, &mut output);
+            return output.finish(bias, activation, &..);
         }
         // The sums of one sample in one block: a few columns are finished while they are in the first cache.
         let width = TileSize::in_use().columns;
@@ -129,7 +103,7 @@ impl<'a> Product<'a> {
             let columns = |panel: &Panel| panel.column..panel.column + panel.count;
             let places = panels.first().map_or(0, |panel| columns(panel).start)
                 ..panels.last().map_or(0, |panel| columns(panel).end);
-            self.finish(&outputs, activation, places, &mut output);
+            output.finish(bias, activation, &places);
         }
     }
 
@@ -141,29 +115,21 @@ impl<'a> Product<'a> {
         activation: Activation,
         rows: Vec<&mut [f32]>,
     ) {
-        let (outputs, weights) = self.group(0);
+        let (outputs, weights, bias) = self.group(0);
         let columns = samples * plane;
         let most_columns = Blocks::in_use().columns;
         let mut output = Output { segment: plane, n_rows: outputs.len(), rows };
-        let longest = blocks(self.steps).map(|steps| steps.len()).max().unwrap_or(0);
+        let longest = sum_blocks(self.steps).map(|steps| steps.len()).max().unwrap_or(0);
         let length = most_columns.min(columns_of([samples, plane])) * longest + SLACK;
         gemm::with_scratch([length], |[packed]| {
             for columns in gemm::parts(columns, most_columns) {
-                for steps in blocks(self.steps) {
-                    let panels = panels_of(columns.clone(), plane, steps.len());
-                    pack(right, steps.clone(), columns.clone(), &panels, packed);
+                for steps in sum_blocks(self.steps) {
+                    let panels = gemm::pack_right(right, steps.clone(), columns.clone(), plane, packed);
                     multiply(weights, &outputs, steps, packed, &panels, &mut output);
                 }
             }
         });
-        self.finish(&outputs, activation, 0..plane, &mut output);
-    }
-
-    /// Bias and activation of some places of every plane.
-    fn finish(&self, outputs: &Range<usize>, activation: Activation, places: Range<usize>, output: &mut Output) {
-        for (index, row) in output.rows.iter_mut().enumerate() {
-            finish(&mut row[places.clone()], Some(self.bias[outputs.start + index % outputs.len()]), activation);
-        }
+        output.finish(bias, activation, &..);
     }
 }
 
@@ -192,8 +158,7 @@ fn multiply(
 
 /// Multiplies the rows of panels that [`gemm::pack_left`] packed by their factors.
 fn scale_panels(scale: &[f32], steps: usize, packed: &mut [f32]) {
-    let panels = scale.len().div_ceil(TileSize::in_use().rows);
-    for panel in (0..panels).map(|index| gemm::part(scale.len(), panels, index)) {
+    for panel in gemm::row_panels(scale.len()) {
         let rows = &scale[panel.clone()];
         vectorized!(multiply_rows(rows, &mut packed[panel.start * steps..panel.end * steps]));
     }

@@ -4,7 +4,7 @@
 
 use super::Layer;
 use crate::activation::{self, Activation};
-use crate::gemm::{self, KC, SLACK};
+use crate::gemm::{self, SLACK};
 use crate::simd::lanes::{LONGEST, load, load_rest, store, store_rest};
 use crate::simd::{self, Kernel, Vectors};
 
@@ -33,8 +33,7 @@ impl<'a> Turned<'a> {
     /// `activation(x w + bias)`: sums in the order and in the blocks of [`gemm::product`], because they decide the last bits.
     pub fn forward(&self, x: &[f32], activation: Activation, y: &mut [f32]) {
         let (steps, outputs) = (x.len(), self.bias.len());
-        let blocks = steps.div_ceil(KC);
-        for steps in (0..blocks).map(|index| gemm::part(steps, blocks, index)) {
+        for steps in gemm::sum_blocks(steps) {
             let (weights, add) = (&self.weights[steps.start * outputs..], steps.start > 0);
             simd::run(Sums { x: &x[steps], weights, add, y });
         }

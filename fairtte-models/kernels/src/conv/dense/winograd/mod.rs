@@ -203,11 +203,7 @@ impl Winograd<'_> {
         let ConvShape { inputs, outputs, kernel, .. } = self.shape;
         let steps = inputs * kernel[0];
         let of_block = |block: Range<usize>| {
-            let panels = row_panels(&block);
-            (0..panels).map(move |index| {
-                let part = gemm::part(block.len(), panels, index);
-                block.start + part.start..block.start + part.end
-            })
+            gemm::row_panels(block.len()).map(move |part| block.start + part.start..block.start + part.end)
         };
         let blocks = (0..self.blocks()).map(|index| self.outputs(&(index..index + 1)));
         let mut panels: Vec<_> = blocks.flat_map(of_block).map(|rows| (rows, Vec::new())).collect();
@@ -293,7 +289,7 @@ impl Winograd<'_> {
                 simd::run(Block {
                     left: &left[block.start * part.len()..block.end * part.len()],
                     rows: 0..block.len(),
-                    row_panels: row_panels(&block),
+                    row_panels: gemm::row_panels(block.len()).len(),
                     right: &input[component * tiles.stride..],
                     offsets: &offsets[part.clone()],
                     panels: &panels,
@@ -332,11 +328,6 @@ impl Winograd<'_> {
             }
         }
     }
-}
-
-/// Panels of a block of outputs.
-fn row_panels(block: &Range<usize>) -> usize {
-    block.len().div_ceil(TileSize::in_use().rows)
 }
 
 /// Distance between the components, of which all 16 are accessed in turn: not at the same offset of a page, where they

@@ -102,8 +102,7 @@ impl<'a> TileSum<'a> {
         let plane = depth * height * width;
         let [rows, columns] = [band.tile_rows.len(), self.columns()];
         let steps = band.depths.len() * rows * columns;
-        let panels = outputs.len().div_ceil(TileSize::in_use().rows);
-        for panel in (0..panels).map(|index| gemm::part(outputs.len(), panels, index)) {
+        for panel in gemm::row_panels(outputs.len()) {
             let first = (band.sample * self.shape.outputs + outputs.start + panel.start) * plane;
             let mut at = panel.start * steps;
             for d in band.depths.clone() {
