@@ -2,11 +2,18 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use crate::MetricError;
 use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
+
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use source::SharedValues;
+use source::{Cleaning, Source};
 
 /// The tolerated numerical noise: how much a survival probability may rise between two columns or leave [0, 1].
 ///
@@ -30,8 +37,7 @@ pub const SURVIVAL_TOLERANCE: f64 = 1e-6;
 #[derive(Clone, Debug)]
 pub struct SurvivalCurves {
     grid: Arc<[f64]>,
-    /// `[n_source, n_times]`, row-major.
-    source: Arc<Array2<f64>>,
+    source: Source,
     /// The rows of the source that these curves are; all of them without it.
     selected: Option<Selected>,
 }
@@ -60,11 +66,8 @@ impl SurvivalCurves {
     /// [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`] if the grid is not finite, >= 0 and strictly
     /// increasing, [`MetricError::GridMismatch`] if the columns do not fit, [`MetricError::InvalidSurvival`] or
     /// [`MetricError::RisingSurvival`] with row and column of the first bad value.
-    pub fn new(mut grid: Vec<f64>, mut survival: Array2<f64>) -> Result<Self, MetricError> {
-        check_grid(&grid)?;
-        for time in &mut grid {
-            *time += 0.0; // -0.0 becomes 0.0
-        }
+    pub fn new(grid: Vec<f64>, mut survival: Array2<f64>) -> Result<Self, MetricError> {
+        let grid = checked_grid(grid)?;
         if survival.ncols() != grid.len() {
             return Err(MetricError::GridMismatch { columns: survival.ncols(), n_times: grid.len() });
         }
@@ -72,21 +75,51 @@ impl SurvivalCurves {
             survival = survival.as_standard_layout().into_owned();
         }
         for (row, mut curve) in survival.axis_iter_mut(Axis(0)).enumerate() {
-            let mut lowest = 1.0_f64;
-            for (column, value) in curve.iter_mut().enumerate() {
-                let range = -SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE;
-                if !range.contains(value) {
-                    return Err(MetricError::InvalidSurvival { row, column, value: *value });
-                }
-                if *value > lowest + SURVIVAL_TOLERANCE {
-                    return Err(MetricError::RisingSurvival { row, column, before: lowest, value: *value });
-                }
-                // Not `max`: a negative zero would sort below zero.
-                lowest = if *value <= 0.0 { 0.0 } else { lowest.min(*value) };
-                *value = lowest;
+            let mut cleaning = Cleaning::new(row);
+            for value in &mut curve {
+                *value = cleaning.next(*value)?;
             }
         }
-        Ok(Self { grid: grid.into(), source: Arc::new(survival), selected: None })
+        Ok(Self { grid: grid.into(), source: Source::Owned(Arc::new(survival)), selected: None })
+    }
+
+    /// [`new`](Self::new) for the memory of another owner, such as a mapped file or an array of another language:
+    /// `survival` contains `n` rows of `n_times`, one after another. They are read there and not copied, unless noise has to be
+    /// removed. The owner must give the same values as long as the curves exist.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use fairtte_metrics::SurvivalCurves;
+    ///
+    /// let shared: Arc<Vec<f64>> = Arc::new(vec![1.0, 0.8, 0.4, 1.0, 0.5, 0.25]);
+    /// let curves = SurvivalCurves::of_shared(vec![0.0, 1.0, 2.0], 2, shared.clone())?;
+    /// assert_eq!(curves.survival().row(1).to_vec(), [1.0, 0.5, 0.25]);
+    /// assert_eq!(curves.survival().as_ptr(), shared.as_ptr());
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), and [`MetricError::LengthMismatch`] if there are not `n * n_times` values.
+    pub fn of_shared(grid: Vec<f64>, n: usize, survival: SharedValues) -> Result<Self, MetricError> {
+        let grid = checked_grid(grid)?;
+        let values = (*survival).as_ref();
+        if Some(values.len()) != n.checked_mul(grid.len()) {
+            let expected = n.saturating_mul(grid.len());
+            return Err(MetricError::LengthMismatch { what: "survival probabilities", found: values.len(), expected });
+        }
+        let mut is_clean = true;
+        for (row, curve) in values.chunks_exact(grid.len()).enumerate() {
+            let mut cleaning = Cleaning::new(row);
+            for value in curve {
+                is_clean &= cleaning.next(*value)?.to_bits() == value.to_bits();
+            }
+        }
+        if !is_clean {
+            let copy = Array2::from_shape_vec((n, grid.len()), values.to_vec()).expect("its length was checked");
+            return Self::new(grid, copy);
+        }
+        Ok(Self { grid: grid.into(), source: Source::Shared { values: survival, n }, selected: None })
     }
 
     /// Times of the columns, in the unit of the data set.
@@ -95,29 +128,29 @@ impl SurvivalCurves {
     }
 
     /// Survival probabilities, `[n, n_times]`; of [selected](Self::select) rows a copy, which is kept.
-    pub fn survival(&self) -> &Array2<f64> {
+    pub fn survival(&self) -> ArrayView2<'_, f64> {
         match &self.selected {
-            None => &self.source,
-            Some(selected) => selected.gathered.get_or_init(|| self.gather(&selected.rows)),
+            None => self.source.view(self.grid.len()),
+            Some(selected) => selected.gathered.get_or_init(|| self.gather(&selected.rows)).view(),
         }
     }
 
-    /// The probabilities `[n, n_times]` themselves, without a copy unless other curves share their memory.
+    /// The probabilities `[n, n_times]` themselves, without a copy unless other curves or another owner share their memory.
     pub fn into_survival(self) -> Array2<f64> {
-        match self.selected {
-            None => Arc::unwrap_or_clone(self.source),
-            Some(ref selected) => self.gather(&selected.rows),
+        match (self.selected, self.source) {
+            (None, Source::Owned(survival)) => Arc::unwrap_or_clone(survival),
+            (None, shared) => shared.view(self.grid.len()).to_owned(),
+            (Some(Selected { rows, .. }), source) => source.select(self.grid.len(), &rows),
         }
     }
 
     fn gather(&self, rows: &[u32]) -> Array2<f64> {
-        let index: Vec<usize> = rows.iter().map(|row| *row as usize).collect();
-        self.source.select(Axis(0), &index)
+        self.source.select(self.grid.len(), rows)
     }
 
     /// Number of samples.
     pub fn n(&self) -> usize {
-        self.selected.as_ref().map_or_else(|| self.source.nrows(), |selected| selected.rows.len())
+        self.selected.as_ref().map_or_else(|| self.source.n(), |selected| selected.rows.len())
     }
 
     /// The rows at `index`, in that order; a row may be taken more than once. The curves themselves are not copied.
@@ -128,7 +161,7 @@ impl SurvivalCurves {
     pub fn select(&self, index: &[usize]) -> Self {
         let rows = index.iter().map(|&row| self.source_row(row)).collect();
         let selected = Some(Selected { rows, gathered: OnceLock::new() });
-        Self { grid: Arc::clone(&self.grid), source: Arc::clone(&self.source), selected }
+        Self { grid: Arc::clone(&self.grid), source: self.source.clone(), selected }
     }
 
     /// The row of the source.
@@ -136,7 +169,7 @@ impl SurvivalCurves {
         if let Some(selected) = &self.selected {
             return selected.rows[row];
         }
-        assert!(row < self.source.nrows(), "row {row} of {} curves", self.source.nrows());
+        assert!(row < self.source.n(), "row {row} of {} curves", self.source.n());
         to_u32(row)
     }
 
@@ -162,7 +195,7 @@ impl SurvivalCurves {
     /// Mean of the curves over samples, `[n_times]`; `None` without samples.
     pub fn mean(&self) -> Option<Vec<f64>> {
         let sum = match &self.selected {
-            None => self.source.sum_axis(Axis(0)),
+            None => self.survival().sum_axis(Axis(0)),
             // A column that is a vector is added up in another order.
             Some(_) if self.grid.len() == 1 => self.survival().sum_axis(Axis(0)),
             Some(_) => (0..self.n())
@@ -201,8 +234,8 @@ impl SurvivalCurves {
     /// The values of one row, one per grid point.
     pub(crate) fn curve(&self, row: usize) -> &[f64] {
         let row = self.selected.as_ref().map_or(row, |selected| selected.rows[row] as usize);
-        let (n_columns, survival) = (self.grid.len(), self.source.as_slice().expect("made row-major on construction"));
-        &survival[row * n_columns..][..n_columns]
+        let n_columns = self.grid.len();
+        &self.source.values()[row * n_columns..][..n_columns]
     }
 
     /// S of many rows at several positions: `[positions, rows]`, row-major.
@@ -228,6 +261,15 @@ impl SurvivalCurves {
     }
 }
 
+/// The grid if it [can be one](check_grid), -0.0 as 0.0.
+fn checked_grid(mut grid: Vec<f64>) -> Result<Vec<f64>, MetricError> {
+    check_grid(&grid)?;
+    for time in &mut grid {
+        *time += 0.0;
+    }
+    Ok(grid)
+}
+
 /// Finite, >= 0, strictly increasing, at least one point.
 pub(crate) fn check_grid(grid: &[f64]) -> Result<(), MetricError> {
     if grid.is_empty() {
@@ -241,126 +283,4 @@ pub(crate) fn check_grid(grid: &[f64]) -> Result<(), MetricError> {
         before = time;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use approx::assert_abs_diff_eq;
-    use ndarray::array;
-
-    use super::*;
-
-    // Probability-mass curve of `pycox` 0.3.0 on cuts 0..3, and its `interpolate(2)` values.
-    const PMF: [f64; 4] = [0.855_447_1, 0.823_193, 0.175_351_7, 0.087_675_9];
-    const PMF_REFINED: [f64; 7] =
-        [0.855_447_1, 0.839_32, 0.823_193, 0.499_272_3, 0.175_351_7, 0.131_513_8, 0.087_675_9];
-    // Logistic-hazard curve of the same package, with linear and with constant-hazard interpolation.
-    const HAZARD: [f64; 4] = [0.377_540_7, 0.276_004_5, 0.032_900_6, 0.016_450_3];
-    const HAZARD_LINEAR: [f64; 7] =
-        [0.377_540_7, 0.326_772_6, 0.276_004_5, 0.154_452_5, 0.032_900_6, 0.024_675_4, 0.016_450_3];
-    const HAZARD_CONSTANT: [f64; 7] =
-        [0.377_540_6, 0.322_804_7, 0.276_004_4, 0.095_292_7, 0.032_900_6, 0.023_264_2, 0.016_450_3];
-
-    fn curve(values: [f64; 4]) -> SurvivalCurves {
-        SurvivalCurves::new(vec![0.0, 1.0, 2.0, 3.0], array![values]).unwrap()
-    }
-
-    #[test]
-    fn refined_and_constant_hazard_readings_match_pycox() {
-        let cases = [
-            (PMF, Reading::Refined { factor: 2 }, PMF_REFINED),
-            (HAZARD, Reading::Refined { factor: 2 }, HAZARD_LINEAR),
-            (HAZARD, Reading::ConstantHazard, HAZARD_CONSTANT),
-        ];
-        for (values, reading, expected) in cases {
-            for (k, expected) in expected.into_iter().enumerate() {
-                assert_abs_diff_eq!(curve(values).at(0, k as f64 / 2.0, reading), expected, epsilon = 2e-7);
-            }
-        }
-    }
-
-    #[test]
-    fn a_refined_reading_with_one_part_is_a_step_and_with_many_approaches_the_line() {
-        let curves = curve(PMF);
-        for t in [0.0, 0.3, 1.0, 1.7, 2.999, 3.0, 8.0] {
-            assert_eq!(curves.at(0, t, Reading::Refined { factor: 1 }), curves.at(0, t, Reading::Step));
-            let fine = curves.at(0, t, Reading::Refined { factor: 1_000_000 });
-            assert_abs_diff_eq!(fine, curves.at(0, t, Reading::Linear), epsilon = 1e-6);
-        }
-    }
-
-    #[test]
-    fn selected_rows_are_those_of_the_source_and_share_its_memory() {
-        let values = Array2::from_shape_fn((7, 3), |(row, k)| 0.9 / (1.0 + 0.37 * row as f64 + k as f64));
-        let curves = SurvivalCurves::new(vec![0.0, 1.0, 2.0], values.clone()).unwrap();
-        let some = curves.select(&[5, 1, 1, 6]);
-        let expected = SurvivalCurves::new(vec![0.0, 1.0, 2.0], values.select(Axis(0), &[5, 1, 1, 6])).unwrap();
-        assert_eq!(some.n(), 4);
-        assert!(std::ptr::eq(some.curve(1).as_ptr(), curves.curve(1).as_ptr()));
-        assert_eq!(some, expected);
-        assert_ne!(some, curves.select(&[5, 1, 6, 1]));
-        assert_ne!(some, curves.select(&[5, 1, 1]));
-        // The same operations in the same order: equal to the last bit.
-        assert_eq!((some.mean(), some.spread()), (expected.mean(), expected.spread()));
-        assert_eq!(some.all_at(1.5, Reading::Linear), expected.all_at(1.5, Reading::Linear));
-        let again = some.select(&[3, 0]);
-        assert_eq!(again.survival(), values.select(Axis(0), &[6, 5]));
-        assert_eq!(again.clone().into_survival(), values.select(Axis(0), &[6, 5]));
-        assert_eq!((curves.survival(), curves.clone().into_survival()), (&values, values.clone()));
-        assert_eq!(again.survival().as_ptr(), again.survival().as_ptr());
-    }
-
-    #[test]
-    fn one_owner_gives_its_probabilities_away_without_a_copy() {
-        let curves = SurvivalCurves::new(vec![0.0, 1.0], array![[1.0, 0.5], [0.9, 0.25]]).unwrap();
-        let place = curves.survival().as_ptr();
-        let shared = curves.clone();
-        assert_ne!(shared.into_survival().as_ptr(), place);
-        let owned = curves.into_survival();
-        assert_eq!((owned.as_ptr(), owned), (place, array![[1.0, 0.5], [0.9, 0.25]]));
-    }
-
-    #[test]
-    #[should_panic(expected = "row 2 of 2 curves")]
-    fn a_row_that_does_not_exist_is_not_selected() {
-        let _ = SurvivalCurves::new(vec![1.0], array![[0.9], [0.5]]).unwrap().select(&[2]);
-    }
-
-    #[test]
-    fn one_column_of_selected_rows_has_the_mean_of_a_copy() {
-        let values = Array2::from_shape_fn((40, 1), |(row, _)| 1.0 / (1.0 + 0.1 * row as f64));
-        let rows: Vec<usize> = (0..40).rev().step_by(3).collect();
-        let copied = SurvivalCurves::new(vec![1.0], values.select(Axis(0), &rows)).unwrap();
-        assert_eq!(SurvivalCurves::new(vec![1.0], values).unwrap().select(&rows).mean(), copied.mean());
-    }
-
-    #[test]
-    fn noise_is_cleaned_and_errors_name_row_and_column() {
-        let noisy = SurvivalCurves::new(vec![0.0, 1.0, 2.0], array![[1.000_000_5, 0.5, 0.500_000_9]]).unwrap();
-        assert_eq!(noisy.survival(), array![[1.0, 0.5, 0.5]]);
-        let tiny = SurvivalCurves::new(vec![1.0], array![[-1e-9]]).unwrap();
-        assert!(tiny.survival()[[0, 0]].is_sign_positive());
-        let rising = SurvivalCurves::new(vec![0.0, 1.0], array![[0.5, 0.4], [0.5, 0.6]]);
-        assert_eq!(rising, Err(MetricError::RisingSurvival { row: 1, column: 1, before: 0.5, value: 0.6 }));
-        let above = SurvivalCurves::new(vec![0.0, 1.0], array![[0.5, 0.4], [1.5, 0.6]]);
-        assert_eq!(above, Err(MetricError::InvalidSurvival { row: 1, column: 0, value: 1.5 }));
-        let nan = SurvivalCurves::new(vec![0.0], array![[f64::NAN]]);
-        assert!(matches!(nan, Err(MetricError::InvalidSurvival { row: 0, column: 0, .. })));
-    }
-
-    #[test]
-    fn a_grid_must_be_finite_and_increasing_and_fit_the_columns() {
-        let build = |grid: Vec<f64>| SurvivalCurves::new(grid, array![[0.5, 0.4]]).unwrap_err();
-        assert_eq!(build(vec![]), MetricError::EmptyGrid);
-        assert_eq!(build(vec![1.0, 1.0]), MetricError::InvalidGrid { index: 1, time: 1.0 });
-        assert_eq!(build(vec![-1.0, 1.0]), MetricError::InvalidGrid { index: 0, time: -1.0 });
-        assert_eq!(build(vec![1.0]), MetricError::GridMismatch { columns: 2, n_times: 1 });
-    }
-
-    #[test]
-    fn the_mean_curve_averages_rows_and_is_none_without_rows() {
-        let curves = SurvivalCurves::new(vec![0.0, 1.0], array![[1.0, 0.5], [1.0, 0.25]]).unwrap();
-        assert_eq!(curves.mean(), Some(vec![1.0, 0.375]));
-        assert_eq!(curves.select(&[]).mean(), None);
-    }
 }

@@ -68,7 +68,7 @@ pub mod statistics;
 mod value_or_reason;
 mod weights;
 
-pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
+pub use curves::{SURVIVAL_TOLERANCE, SharedValues, SurvivalCurves};
 pub use error::MetricError;
 pub use estimators::{CensoringCurve, CensoringTies};
 pub use evaluation::{EvaluationReport, EvaluationSettings, compare_models, evaluate};

@@ -6,7 +6,7 @@ use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page};
 use fairtte_metrics::evaluation::{ScoredCohort, built_in_metrics, evaluate_models};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
-    SubjectId, SurvivalCurves,
+    SubjectId,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
+use crate::lent::{Curves, Rows};
 use crate::pool::{compute, compute_showing};
 
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
@@ -27,7 +28,7 @@ type Covariates = (Columns, Option<Columns>);
 struct Input {
     subjects: Vec<SubjectId>,
     outcomes: Outcomes,
-    curves: SurvivalCurves,
+    curves: Curves,
     censoring: CensoringCurve,
     groups: Vec<Groups>,
     settings: EvaluationSettings,
@@ -36,7 +37,7 @@ struct Input {
 impl Input {
     fn scored(&self) -> ScoredCohort<'_> {
         let Self { subjects, outcomes, curves, censoring, groups, .. } = self;
-        ScoredCohort { subjects, outcomes, curves, censoring, groups }
+        ScoredCohort { subjects, outcomes, curves: curves.get(), censoring, groups }
     }
 }
 
@@ -114,12 +115,14 @@ impl Evaluated {
         require_same("settings", own.settings == other.settings)?;
         let found = compute_showing(py, threads, show.as_ref(), move |stop, _| {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
-            let models = [(names.0.as_str(), &own.curves), (names.1.as_str(), &other.curves)];
+            let models = [(names.0.as_str(), own.curves.get()), (names.1.as_str(), other.curves.get())];
             let Input { subjects, outcomes, censoring, groups, .. } = &*own;
             let found = evaluate_models(&models, 1, subjects, outcomes, censoring, groups, &settings)?;
-            Ok::<_, MetricError>(serde_json::to_string(&found))
+            own.curves.require_unchanged().map_err(Failed::Other)?;
+            other.curves.require_unchanged().map_err(Failed::Other)?;
+            Ok::<_, Failed>(serde_json::to_string(&found))
         })?;
-        let reports = found.map_err(|error| of_metric(&error, Names::default()))?;
+        let reports = found.map_err(Failed::into_exception)?;
         reports.map_err(|error| metric_error(error.to_string()))
     }
 }
@@ -156,30 +159,28 @@ pub(crate) fn evaluate(
     let train = train.transpose()?;
     let groups = all_groups(&groups, pairs, n)?;
     let subjects = subject_ids(subjects, n)?;
-    let (rows, grid) = (survival.to_rows(py)?, times.as_array().to_vec());
-    if rows.nrows() != n {
-        return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.nrows())));
+    let (rows, grid) = (Rows::new(&survival, py)?, times.as_array().to_vec());
+    if rows.n() != n {
+        return Err(metric_error(format!("survival has {} rows, expected {n}, one for each of time", rows.n())));
     }
     let found = compute_showing(py, threads, show.as_ref(), move |stop, _| -> Result<Evaluated, Failed> {
-        let curves = SurvivalCurves::new(grid, rows)?;
+        let curves = Curves::new(grid, rows)?;
         let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
         let input = Input { subjects, outcomes, curves, censoring, groups, settings };
         let notes = coverage_notes(&input.scored(), &input.settings)?;
         let running = EvaluationSettings { stop: stop.clone(), ..input.settings.clone() };
         let Input { subjects, outcomes, curves, censoring, groups, .. } = &input;
-        let report = fairtte_metrics::evaluate(subjects, outcomes, curves, censoring, groups, &running)?;
+        let report = fairtte_metrics::evaluate(subjects, outcomes, curves.get(), censoring, groups, &running)?;
         let baseline = covariates.map(|(columns, of_train)| {
             let train = train.zip(of_train);
             let found = Baseline::new(&input.scored(), columns, train, &running);
             found.map_err(|error| Failed::Other(error.to_string()))
         });
         let baseline = baseline.transpose()?;
+        curves.require_unchanged().map_err(Failed::Other)?;
         Ok(Evaluated { input: Arc::new(input), found: Arc::new(Found { report, baseline, notes }) })
     })?;
-    let evaluated = found.map_err(|error| match error {
-        Failed::Metric(error) => refused(error),
-        Failed::Other(message) => metric_error(message),
-    })?;
+    let evaluated = found.map_err(Failed::into_exception)?;
     match evaluated.found.report.refused_setting() {
         Some(("times", reason)) => Err(metric_error(format!("eval_times: {reason}"))),
         Some((setting, reason)) => Err(metric_error(format!("{setting}: {reason}"))),
@@ -187,9 +188,19 @@ pub(crate) fn evaluate(
     }
 }
 
+/// Why there is no evaluation.
 enum Failed {
     Metric(MetricError),
     Other(String),
+}
+
+impl Failed {
+    fn into_exception(self) -> PyErr {
+        match self {
+            Self::Metric(error) => of_metric(&error, Names::default()),
+            Self::Other(message) => metric_error(message),
+        }
+    }
 }
 
 impl From<MetricError> for Failed {

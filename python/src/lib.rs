@@ -10,6 +10,7 @@ mod data;
 mod errors;
 mod estimators;
 mod evaluate;
+mod lent;
 mod pool;
 mod sksurv;
 mod statistics;

@@ -297,7 +297,7 @@ proptest! {
         let scale = |times: &[f64]| times.iter().map(|time| time * unit).collect::<Vec<f64>>();
         let (outcomes, curves) = (sample.outcomes(), sample.curves());
         let scaled = Outcomes::new(scale(outcomes.time()), outcomes.event().to_vec()).unwrap();
-        let scaled_curves = SurvivalCurves::new(scale(&GRID), curves.survival().clone()).unwrap();
+        let scaled_curves = SurvivalCurves::new(scale(&GRID), curves.survival().to_owned()).unwrap();
         let train = Outcomes::new(vec![1.5, 3.0, 9.5], vec![false, true, false]).unwrap();
         let scaled_train = Outcomes::new(scale(train.time()), train.event().to_vec()).unwrap();
         let ties = TiedPredictions::Half;

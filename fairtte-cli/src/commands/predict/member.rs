@@ -114,7 +114,7 @@ impl Member {
             (Model::Network(predictor), _) => Ok(predictor.survival(loader, rows)?),
             (Model::Estimator { fitted, columns, times }, Inputs::Features { matrix, .. }) => {
                 let covariates = design::columns(matrix, columns, rows)?;
-                Ok(fitted.survival_curves(&covariates, times)?.survival().clone())
+                Ok(fitted.survival_curves(&covariates, times)?.into_survival())
             }
             (Model::Estimator { .. }, Inputs::Images(_)) => Err(CliError::Bug("an estimator on images".to_owned())),
         }

@@ -209,8 +209,7 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
     write_parquet(&out.join(FILES[1]), people_columns(&cohort, &samples, &names), &[])?;
     let grid = request.settings.grid();
     let ids: Vec<SampleId> = samples.iter().map(SampleId::new).collect();
-    let save =
-        |file: &str, curves: SurvivalCurves| write_predictions(&out.join(file), &ids, &grid, curves.survival().view());
+    let save = |file: &str, curves: SurvivalCurves| write_predictions(&out.join(file), &ids, &grid, curves.survival());
     for (file, arm) in [(FILES[2], Arm::Observed), (FILES[3], Arm::Untreated), (FILES[4], Arm::Treated)] {
         save(file, cohort.survival(arm, &grid)?)?;
     }

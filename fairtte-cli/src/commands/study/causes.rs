@@ -122,7 +122,7 @@ fn bound(plan: &Plan, setting: &Setting, members: &Members) -> Result<Result<Bou
     let reading = plan.resolve(members.base.place)?.run.evaluation.reading;
     let on_grid = |scored: &Scored| -> Result<SurvivalCurves, CliError> {
         let curves = &scored.curves;
-        let block = at_times(curves.grid(), curves.survival().clone(), &grid, reading)?;
+        let block = at_times(curves.grid(), curves.survival().to_owned(), &grid, reading)?;
         Ok(SurvivalCurves::new(grid.clone(), block)?)
     };
     let models = scored.iter().map(on_grid).collect::<Result<Vec<_>, _>>()?;
