@@ -45,7 +45,8 @@ def evaluate(
     survival : array [n, k] of float32 or float64
         Probability that sample i is free of the event at ``times[j]``, in [0, 1], never rising along a row. A NumPy array
         in any order, a tensor, a data frame with one row per sample, or, without ``times``, a pandas frame with the times
-        as index and one column per sample (pycox). It is copied once.
+        as index and one column per sample (pycox). A NumPy array of float64 in C order is read where it lies and may not be
+        written to during the evaluation or before a comparison, which are refused then; anything else is copied once.
     times : array [k]
         Times of the columns, increasing, in the unit of ``time``.
     time, event : array [n]
@@ -274,7 +275,8 @@ class Evaluation(Audit):
     ) -> Comparison:
         """This model minus another one on the same samples, with paired intervals from the same bootstrap draws.
 
-        Raises :class:`MetricError` if the two have other samples, groups or settings.
+        Raises :class:`MetricError` if the two have other samples, groups or settings, or if a matrix of curves that was read
+        without a copy was written to since.
 
         >>> import numpy as np, fairtte
         >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 50)

@@ -1,6 +1,7 @@
 """`evaluate` with every kind of input, its frames and its errors."""
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -191,6 +192,54 @@ def test_report_json_and_notebook(cohort, tmp_path):
     record = json.loads(found.to_json())
     assert record["n"] == len(c.time) and record["baseline"]["covariates"] == ["age", "sex"]
     assert "mine &lt;1&gt;" in found._repr_html_() and "C^td" in repr(found)
+
+
+def test_a_matrix_read_without_a_copy_may_not_be_written_to_before_a_comparison(cohort):
+    c = cohort
+    other = evaluate(c, survival=c.survival**0.5 * 0.9)
+    # Only C order in double precision is read where it lies.
+    for read, is_copied in ((c.survival, False), (np.asfortranarray(c.survival), True), (c.survival.astype(np.float32), True)):
+        survival = read.copy(order="K")
+        found = evaluate(c, survival)
+        before = found.compare(other).overall
+        kept = survival[3, 2]
+        survival[3, 2] *= 0.999
+        if is_copied:
+            assert found.compare(other).overall.equals(before)
+            continue
+        for first, second in ((found, other), (other, found)):
+            with pytest.raises(fairtte.MetricError, match=r"survival was written to .* survival\.copy\(\)"):
+                first.compare(second)
+        survival[3, 2] = kept
+        assert found.compare(other).overall.equals(before)
+
+
+def test_a_matrix_that_is_written_to_during_its_evaluation_is_refused(monkeypatch):
+    rng = np.random.default_rng(3)
+    hazard, times = rng.uniform(0.2, 2.0, 4000), np.linspace(0.1, 3.0, 20)
+    time, event = rng.exponential(1 / hazard), np.ones(4000, bool)
+    survival = np.exp(-np.outer(hazard, times))
+
+    @contextmanager
+    def bar(what, is_shown):
+        def show(done, total):
+            survival[0] = 0.5
+
+        # Called while the threads compute.
+        yield show
+
+    monkeypatch.setattr(fairtte.evaluation._inputs, "bar", bar)
+    with pytest.raises(fairtte.MetricError, match="survival was written to"):
+        fairtte.evaluate(survival, times, time, event, replicates=2000, permutations=0, metrics=["c-td", "auc-td"])
+
+
+def test_memory_of_an_evaluation_lives_as_long_as_it(cohort):
+    c = cohort
+    found, other = evaluate(c, c.survival.copy()), evaluate(c, c.survival * 0.9)
+    # The arrays have no other owner; what takes their place must not be read.
+    rubbish = [np.full_like(c.survival, -7.0) for _ in range(50)]
+    assert found.compare(other).overall.equals(evaluate(c).compare(other).overall)
+    assert len(rubbish) == 50
 
 
 def test_a_model_compared_with_itself_and_another(cohort, capsys):
