@@ -292,7 +292,8 @@ proptest! {
         let curves = model.survival_curves(&x, &grid).unwrap();
         let risk = model.risk(&x).unwrap();
         for row in 0..40 {
-            let curve = curves.survival().row(row);
+            let survival = curves.survival();
+            let curve = survival.row(row);
             prop_assert!((curve[0] - 1.0).abs() < 1e-15);
             prop_assert!(curve.iter().zip(curve.iter().skip(1)).all(|(before, after)| after <= before));
             let other = (row + 1) % 40;

@@ -75,7 +75,8 @@ fn out_of_bag_curves_are_those_of_the_forest_of_the_trees_without_the_sample() {
         }
         let part = RandomSurvivalForest { trees, ..forest.clone() };
         let expected = part.survival_curves(&columns.select(Axis(0), &[row]), &grid).unwrap();
-        let own = found.curves.survival().row(rows.len());
+        let survival = found.curves.survival();
+        let own = survival.row(rows.len());
         for (found, expected) in own.iter().zip(expected.survival()) {
             assert!((found - expected).abs() < 1e-14, "{found} for {expected}");
         }

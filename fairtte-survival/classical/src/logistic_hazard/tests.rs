@@ -212,7 +212,8 @@ fn intervals_without_events_and_of_events_alone_have_hazards_of_0_and_1() {
         assert_eq!(hazards.slice(s![row, 3..]).to_vec(), [1.0, 0.0]);
     }
     let curves = model.survival_curves(&x, &[1.0, 1.5, 2.0, 3.0, 3.5, 4.0, 9.0]).unwrap();
-    let curve = curves.survival().row(0);
+    let survival = curves.survival();
+    let curve = survival.row(0);
     assert!(curve[0] > 0.0 && curve[0] < 1.0 && curve[1] >= curve[2] && curve[0] <= curve[2], "{curve}");
     assert_eq!(curve.slice(s![5..]).to_vec(), [0.0, 0.0]);
     assert!(curves.survival().iter().all(|s| s.is_finite()));
@@ -369,7 +370,8 @@ proptest! {
         let hazards = model.hazards(&x).unwrap();
         let ends = model.survival_curves(&x, model.cut_points.times()).unwrap();
         for row in 0..60 {
-            let curve = curves.survival().row(row);
+            let survival = curves.survival();
+            let curve = survival.row(row);
             prop_assert!(curve[0].to_bits() == 1.0_f64.to_bits());
             prop_assert!(curve.iter().zip(curve.iter().skip(1)).all(|(before, after)| after <= before));
             let mut product = 1.0;
