@@ -1,6 +1,6 @@
 """What Python adds to the call of Rust behind `evaluate`: `RAYON_NUM_THREADS=1 python benches/overhead.py [REPLICATES]`, 54,000 samples by 128
-times, two attributes; CPU seconds, the least of five calls. The call of Rust is the compiled function less the copy and the checks of the
-curves, which are timed by themselves."""
+times, two attributes; CPU seconds, the least of five calls. The call of Rust is the compiled function less a copy and the checks of the
+curves, which are timed by themselves: an upper bound, since `evaluate` reads these curves without a copy."""
 
 import sys
 import time

@@ -34,7 +34,8 @@ impl AsRef<[f64]> for Lent {
 impl Lent {
     /// `None` for another order of the memory.
     fn new(array: &PyReadonlyArray2<'_, f64>) -> Option<Arc<Self>> {
-        let values = array.as_slice().ok()?;
+        // A slice of Fortran order is one as well.
+        let values = array.as_slice().ok().filter(|_| array.is_c_contiguous())?;
         let (start, len) = (values.as_ptr(), values.len());
         Some(Arc::new(Self { _array: (**array).clone().unbind(), start, len }))
     }
