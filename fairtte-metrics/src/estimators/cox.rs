@@ -125,6 +125,14 @@ impl CoxDesign {
         Err(NO_MAXIMUM)
     }
 
+    /// How far `other` is from a fit, in standard errors: 0 if they are equal, and small where the likelihood says little.
+    #[cfg(test)]
+    pub(super) fn standard_errors_between(&self, weights: &[u32], fit: Vector, other: Vector) -> f64 {
+        let [first, cross, second] = self.likelihood(&self.in_order(weights), fit).expect("it is a fit").information;
+        let [x, y]: Vector = std::array::from_fn(|k| fit[k] - other[k]);
+        (first * x * x + 2.0 * cross * x * y + second * y * y).max(0.0).sqrt()
+    }
+
     /// The cumulative baseline hazard up to and including `time`, of covariates 0.
     ///
     /// # Errors
