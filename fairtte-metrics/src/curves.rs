@@ -103,7 +103,8 @@ impl SurvivalCurves {
     /// Those of [`new`](Self::new), and [`MetricError::LengthMismatch`] if there are not `n * n_times` values.
     pub fn of_shared(grid: Vec<f64>, n: usize, survival: SharedValues) -> Result<Self, MetricError> {
         let grid = checked_grid(grid)?;
-        let values = (*survival).as_ref();
+        let source = Source::Shared { values: survival, n };
+        let values = source.values();
         if Some(values.len()) != n.checked_mul(grid.len()) {
             let expected = n.saturating_mul(grid.len());
             return Err(MetricError::LengthMismatch { what: "survival probabilities", found: values.len(), expected });
@@ -116,10 +117,10 @@ impl SurvivalCurves {
             }
         }
         if !is_clean {
-            let copy = Array2::from_shape_vec((n, grid.len()), values.to_vec()).expect("its length was checked");
+            let copy = source.view(grid.len()).to_owned();
             return Self::new(grid, copy);
         }
-        Ok(Self { grid: grid.into(), source: Source::Shared { values: survival, n }, selected: None })
+        Ok(Self { grid: grid.into(), source, selected: None })
     }
 
     /// Times of the columns, in the unit of the data set.

@@ -69,7 +69,7 @@ pub(super) fn fit_estimator(
     write_curves(&path, &samples, grid.times(), curves.survival().to_owned(), prepared.cohort.cause)?;
 
     let weights = format!("the fit of {}", estimator.name());
-    let rules = choice_of_epoch(open, prepared, (cut_points, &grid), curves.survival(), &weights)?;
+    let rules = choice_of_epoch(open, prepared, (cut_points, &grid), &curves.survival(), &weights)?;
     let mut model = ModelWriter::new(folder)?;
     model.add_estimator(&fitted, EPOCH, &weights)?;
     let names_of_rules: Vec<String> = rules.keys().cloned().collect();
@@ -93,7 +93,7 @@ fn choice_of_epoch(
     open: &OpenRun,
     prepared: &Prepared,
     (cut_points, grid): (&CutPoints, &PredictionGrid),
-    survival: ArrayView2<'_, f64>,
+    survival: &ArrayView2<'_, f64>,
     weights: &str,
 ) -> Result<BTreeMap<String, ChosenEpoch>, CliError> {
     let OpenRun { file: run, folder } = open;

@@ -123,7 +123,7 @@ pub(super) fn predict_all(
         Ok(Written {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             weights: strategy.describe_weights(epoch),
-            validation: score_validation(data, &of_validation(prepared, data.validation, survival.view())?)?,
+            validation: score_validation(data, &of_validation(prepared, data.validation, &survival.view())?)?,
         })
     };
     let best = trained.best_epoch;
@@ -165,7 +165,7 @@ pub(in crate::commands) fn probability_of(survival: &Array2<f64>) -> Vec<f64> {
 pub(super) fn of_validation(
     prepared: &Prepared,
     validation: &[usize],
-    survival: ArrayView2<'_, f64>,
+    survival: &ArrayView2<'_, f64>,
 ) -> Result<Array2<f64>, CliError> {
     let rows = predicted_rows(prepared);
     let place = |row: &usize| {
