@@ -12,10 +12,11 @@ use crate::arrays::Matrix;
 
 /// The rows of an array of Python, in C order and double precision. The array stays as long as this, and with it its memory:
 /// `NumPy` resizes no array that somebody else refers to.
-struct Lent {
+pub(crate) struct Lent {
     _array: Py<PyArray2<f64>>,
     start: *const f64,
-    len: usize,
+    /// Rows and columns.
+    shape: [usize; 2],
 }
 
 // SAFETY: the memory is only read, and `_array`, a reference to a Python object, may itself cross threads.
@@ -25,9 +26,9 @@ unsafe impl Sync for Lent {}
 
 impl AsRef<[f64]> for Lent {
     fn as_ref(&self) -> &[f64] {
-        // SAFETY: `start` and `len` are those of the slice of `_array`, which is aligned, in one piece, and stays. Callers may
+        // SAFETY: `start` and the length are those of the slice of `_array`, which is aligned, in one piece, and stays. Callers may
         // not write to it meanwhile, as the package documents; every bit pattern is a number, and `Curves` detects a change.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+        unsafe { std::slice::from_raw_parts(self.start, self.shape[0] * self.shape[1]) }
     }
 }
 
@@ -36,8 +37,8 @@ impl Lent {
     fn new(array: &PyReadonlyArray2<'_, f64>) -> Option<Arc<Self>> {
         // A slice of Fortran order is one as well.
         let values = array.as_slice().ok().filter(|_| array.is_c_contiguous())?;
-        let (start, len) = (values.as_ptr(), values.len());
-        Some(Arc::new(Self { _array: (**array).clone().unbind(), start, len }))
+        let (start, shape) = (values.as_ptr(), [array.shape()[0], array.shape()[1]]);
+        Some(Arc::new(Self { _array: (**array).clone().unbind(), start, shape }))
     }
 
     fn digest(&self) -> blake3::Hash {
@@ -46,12 +47,7 @@ impl Lent {
 }
 
 /// A matrix of survival probabilities before it is checked: that of the caller, or a copy in rows and double precision.
-pub(crate) struct Rows {
-    n: usize,
-    memory: Memory,
-}
-
-enum Memory {
+pub(crate) enum Rows {
     Lent(Arc<Lent>),
     Copied(Array2<f64>),
 }
@@ -62,20 +58,20 @@ impl Rows {
     /// # Errors
     /// Those of [`Matrix::to_rows`].
     pub(crate) fn new(matrix: &Matrix<'_>, py: Python<'_>) -> PyResult<Self> {
-        let lent = match matrix {
-            Matrix::Double(array) => Lent::new(array).map(|lent| (array.shape()[0], lent)),
-            Matrix::Single(_) => None,
-        };
-        if let Some((n, lent)) = lent {
-            return Ok(Self { n, memory: Memory::Lent(lent) });
+        if let Matrix::Double(array) = matrix
+            && let Some(lent) = Lent::new(array)
+        {
+            return Ok(Self::Lent(lent));
         }
-        let copied = matrix.to_rows(py)?;
-        Ok(Self { n: copied.nrows(), memory: Memory::Copied(copied) })
+        matrix.to_rows(py).map(Self::Copied)
     }
 
     /// Number of rows.
     pub(crate) fn n(&self) -> usize {
-        self.n
+        match self {
+            Self::Lent(lent) => lent.shape[0],
+            Self::Copied(copied) => copied.nrows(),
+        }
     }
 }
 
@@ -86,22 +82,22 @@ pub(crate) struct Curves {
 }
 
 impl Curves {
-    /// The curves at the times `grid`; `n_columns` is the number of columns of the matrix.
+    /// The curves at the times `grid`.
     ///
     /// # Errors
     /// Those of [`SurvivalCurves::new`].
     pub(crate) fn new(grid: Vec<f64>, rows: Rows) -> Result<Self, MetricError> {
-        let lent = match rows.memory {
-            Memory::Copied(copied) => return Ok(Self { curves: SurvivalCurves::new(grid, copied)?, lent: None }),
-            Memory::Lent(lent) => lent,
+        let lent = match rows {
+            Rows::Copied(copied) => return Ok(Self { curves: SurvivalCurves::new(grid, copied)?, lent: None }),
+            Rows::Lent(lent) => lent,
         };
-        let n_columns = lent.len.checked_div(rows.n).unwrap_or(grid.len());
-        if n_columns != grid.len() {
-            return Err(MetricError::GridMismatch { columns: n_columns, n_times: grid.len() });
+        let [n, columns] = lent.shape;
+        if columns != grid.len() {
+            return Err(MetricError::GridMismatch { columns, n_times: grid.len() });
         }
         let digest = lent.digest();
         let shared: SharedValues = Arc::<Lent>::clone(&lent);
-        let curves = SurvivalCurves::of_shared(grid, rows.n, shared)?;
+        let curves = SurvivalCurves::of_shared(grid, n, shared)?;
         // A copy without noise does not read the array again.
         let is_read = std::ptr::eq(curves.survival().as_ptr(), lent.start);
         Ok(Self { curves, lent: is_read.then_some((lent, digest)) })

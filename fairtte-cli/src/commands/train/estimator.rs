@@ -9,7 +9,7 @@ use fairtte_data::Part;
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
 use fairtte_metrics::evaluation::Stop;
 use fairtte_survival::{CutPoints, PredictionGrid};
-use ndarray::ArrayView2;
+use ndarray::Array2;
 
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
 use super::{kept_model, scoring_of};
@@ -65,11 +65,12 @@ pub(super) fn fit_estimator(
     let rows = predicted_rows(prepared);
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
+    let survival = curves.into_survival();
     let (path, samples) = (folder.predictions(), prepared.cohort.sample_ids(&rows));
-    write_curves(&path, &samples, grid.times(), curves.survival().to_owned(), prepared.cohort.cause)?;
+    write_curves(&path, &samples, grid.times(), survival.clone(), prepared.cohort.cause)?;
 
     let weights = format!("the fit of {}", estimator.name());
-    let rules = choice_of_epoch(open, prepared, (cut_points, &grid), &curves.survival(), &weights)?;
+    let rules = choice_of_epoch(open, prepared, (cut_points, &grid), &survival, &weights)?;
     let mut model = ModelWriter::new(folder)?;
     model.add_estimator(&fitted, EPOCH, &weights)?;
     let names_of_rules: Vec<String> = rules.keys().cloned().collect();
@@ -93,7 +94,7 @@ fn choice_of_epoch(
     open: &OpenRun,
     prepared: &Prepared,
     (cut_points, grid): (&CutPoints, &PredictionGrid),
-    survival: &ArrayView2<'_, f64>,
+    survival: &Array2<f64>,
     weights: &str,
 ) -> Result<BTreeMap<String, ChosenEpoch>, CliError> {
     let OpenRun { file: run, folder } = open;

@@ -10,7 +10,7 @@ use fairtte_fairness::{
     score_validation, score_validation_masks, use_epoch,
 };
 use fairtte_metrics::SampleId;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 use super::masks;
@@ -123,7 +123,7 @@ pub(super) fn predict_all(
         Ok(Written {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             weights: strategy.describe_weights(epoch),
-            validation: score_validation(data, &of_validation(prepared, data.validation, &survival.view())?)?,
+            validation: score_validation(data, &of_validation(prepared, data.validation, &survival)?)?,
         })
     };
     let best = trained.best_epoch;
@@ -165,7 +165,7 @@ pub(in crate::commands) fn probability_of(survival: &Array2<f64>) -> Vec<f64> {
 pub(super) fn of_validation(
     prepared: &Prepared,
     validation: &[usize],
-    survival: &ArrayView2<'_, f64>,
+    survival: &Array2<f64>,
 ) -> Result<Array2<f64>, CliError> {
     let rows = predicted_rows(prepared);
     let place = |row: &usize| {
