@@ -5,14 +5,18 @@
 //! 128 KiB on, mimalloc after a second. [`keep_free_memory`] therefore configures both to keep free memory. mimalloc,
 //! which is faster for many threads and small blocks, places no block across the border of two chunks of 32 MiB, so
 //! tensors of 14 to 30 MiB leave gaps: 0.15 to 0.25 GiB at the peak of a step. [`Allocator`] therefore takes large
-//! blocks from the system if that is glibc. The measurements are in docs/src/performance.md.
+//! blocks from the system if that is glibc, and places them at the start of a cache line ([`lines`]): glibc's own begin 16
+//! bytes after one, so that every vector of 64 bytes spans two. The measurements are in docs/src/performance.md.
 //!
 //! A library leaves both to the program that uses it; other programs that train can use these functions.
 #![expect(unsafe_code, reason = "an allocator returns pointers to memory, and options are set by calls into C")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod lines;
+
+use std::alloc::{GlobalAlloc, Layout};
 
 use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
+use lines::Lines;
 use mimalloc::MiMalloc;
 
 /// Size in bytes from which blocks come from the system.
@@ -34,19 +38,17 @@ fn of_system(size: usize) -> bool {
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the same contract with this allocator.
-        unsafe { if of_system(layout.size()) { System.alloc(layout) } else { MiMalloc.alloc(layout) } }
+        unsafe { if of_system(layout.size()) { Lines.alloc(layout) } else { MiMalloc.alloc(layout) } }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        unsafe { if of_system(layout.size()) { System.alloc_zeroed(layout) } else { MiMalloc.alloc_zeroed(layout) } }
+        unsafe { if of_system(layout.size()) { Lines.alloc_zeroed(layout) } else { MiMalloc.alloc_zeroed(layout) } }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above; `layout` is that of the allocation.
-        unsafe {
-            if of_system(layout.size()) { System.dealloc(block, layout) } else { MiMalloc.dealloc(block, layout) }
-        }
+        unsafe { if of_system(layout.size()) { Lines.dealloc(block, layout) } else { MiMalloc.dealloc(block, layout) } }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -54,7 +56,7 @@ unsafe impl GlobalAlloc for Allocator {
         // allocator is copied as far as both reach.
         unsafe {
             match (of_system(layout.size()), of_system(size)) {
-                (true, true) => System.realloc(block, layout, size),
+                (true, true) => Lines.realloc(block, layout, size),
                 (false, false) => MiMalloc.realloc(block, layout, size),
                 _ => {
                     let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));

@@ -1,5 +1,6 @@
 //! The allocator keeps the content of its blocks, from either allocator, and its options are the intended ones.
 
+use super::lines::LINE;
 use super::*;
 
 #[test]
@@ -16,6 +17,7 @@ fn blocks_keep_their_contents_when_they_change_sides() {
                 (written..pair[0]).for_each(|place| *block.add(place) = mark(place));
                 block = Allocator.realloc(block, layout(pair[0]), pair[1]);
                 assert!(!block.is_null() && block.addr() % align == 0, "{pair:?} at {align}");
+                assert!(!of_system(pair[1]) || block.addr().is_multiple_of(LINE), "{pair:?} at {align}");
                 written = pair[0].min(pair[1]);
                 assert!((0..written).all(|place| *block.add(place) == mark(place)), "{pair:?} at {align}");
             }
@@ -36,6 +38,7 @@ fn large_blocks_that_are_asked_for_zeroed_are_zero() {
         // SAFETY: the block is read and written within its size and freed with its layout.
         unsafe {
             let block = Allocator.alloc_zeroed(layout);
+            assert!(!GLIBC || block.addr().is_multiple_of(LINE));
             let values = std::slice::from_raw_parts_mut(block, layout.size());
             assert!(values.iter().all(|&value| value == 0));
             values.fill(1);
@@ -54,4 +57,31 @@ fn the_options_are_those_of_this_version_of_the_allocators() {
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     assert_ne!(keep_of_system(), asked_of_malloc());
+}
+
+#[test]
+fn a_block_keeps_its_values_wherever_the_system_moves_it() {
+    // Blocks between those that grow, so that the system cannot extend them in place.
+    let layout = |size| Layout::from_size_align(size, 8).expect("a size and an alignment");
+    let mut size = 1000;
+    // SAFETY: as above.
+    unsafe {
+        let mut block = Lines.alloc(layout(size));
+        (0..size).for_each(|place| *block.add(place) = mark(place));
+        let mut between = Vec::new();
+        for step in 0..200 {
+            between.push(Lines.alloc(layout(16 + step)));
+            let grown = size + 24 * (step % 7) + 8;
+            block = Lines.realloc(block, layout(size), grown);
+            assert!(
+                block.addr().is_multiple_of(LINE) && (0..size).all(|place| *block.add(place) == mark(place)),
+                "{size}"
+            );
+            (size..grown).for_each(|place| *block.add(place) = mark(place));
+            size = grown;
+        }
+        between.into_iter().enumerate().for_each(|(step, block)| Lines.dealloc(block, layout(16 + step)));
+        Lines.dealloc(block, layout(size));
+        assert!(Lines.alloc(Layout::from_size_align_unchecked(isize::MAX.unsigned_abs() - 64, 8)).is_null());
+    }
 }

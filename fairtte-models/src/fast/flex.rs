@@ -6,6 +6,7 @@ use burn_flex::FlexTensor;
 
 use super::host::{self, Host};
 use super::operation::{Forward, Kernels, Operation};
+use super::unspecified;
 
 impl Kernels for Flex {
     fn forward(operation: Operation, inputs: Vec<FlexTensor>, keep: bool) -> Forward<Self> {
@@ -39,7 +40,7 @@ impl Host for Flex {
 
     // Not `FlexTensor::zeros`, which allocates bytes and then copies them to memory aligned for numbers.
     fn blank(shape: Shape) -> FlexTensor {
-        FlexTensor::from_data(TensorData::new(vec![0.0_f32; shape.num_elements()], shape))
+        FlexTensor::from_data(TensorData::new(unspecified::values(shape.num_elements()), shape))
     }
 
     // A tensor of `flex` knows its type at run time, so indices can be saved together with the other tensors.

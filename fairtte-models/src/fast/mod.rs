@@ -32,6 +32,8 @@ mod precision;
 mod slices;
 #[cfg(feature = "tch")]
 mod torch;
+#[cfg(feature = "flex")]
+mod unspecified;
 
 use std::sync::OnceLock;
 

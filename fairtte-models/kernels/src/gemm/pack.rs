@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch};
 use crate::simd::{self, Kernel, Vectors, vectorized};
 
 /// A factor of a product, which can be packed into panels. A *step* is an index of the sum, a *lane* a row of the
@@ -47,6 +48,8 @@ impl Operand for Strided<'_> {
 #[inline(always)]
 pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
     for step in 0..steps {
+        let ahead = (step + ROWS_AHEAD) * stride;
+        (0..lanes).step_by(LINE).for_each(|index| prefetch(data, ahead + index));
         copy_run(data, step * stride, panel, step * width, lanes);
         panel[step * width + lanes..(step + 1) * width].fill(0.0);
     }
@@ -87,6 +90,8 @@ struct Transpose<'a> {
     panel: &'a mut [f32],
 }
 
+/// Cache lines by which transposing runs ahead in each of its rows.
+const LINES_AHEAD: usize = 4;
 /// Maximum number of values in a vector.
 const MOST_LANES: usize = 16;
 
@@ -96,37 +101,85 @@ impl Kernel for Transpose<'_> {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
+        let Self { data, stride, steps, lanes, width, panel } = self;
         let length = S::F32_LANES;
         let masks = masks(simd);
-        let squares = self.width.div_ceil(length);
-        for step in (0..self.steps).step_by(length) {
-            let steps = (self.steps - step).min(length);
+        for step in (0..steps).step_by(length) {
+            let steps = (steps - step).min(length);
             // The last lanes first: whole vectors are written, and what they write over the end of a row comes later.
-            for first in (0..squares).rev().map(|index| index * length) {
-                let lanes = self.lanes.saturating_sub(first).min(length);
-                let mut square = [simd.splat_f32s(0.0); MOST_LANES];
-                let data = self.data.get(first * self.stride + step..).unwrap_or_default();
-                if lanes > 0 && (lanes - 1) * self.stride + length <= data.len() {
-                    for (lane, row) in square.iter_mut().enumerate().take(lanes) {
-                        *row = whole::<S>(&data[lane * self.stride..]);
-                    }
+            for first in (0..width.div_ceil(length)).rev().map(|index| index * length) {
+                let lanes = lanes.saturating_sub(first).min(length);
+                let data = data.get(first * stride + step..).unwrap_or_default();
+                let panel = &mut panel[step * width + first..];
+                let complete = steps == length && lanes >= (width - first).min(length);
+                if complete && reaches(data, stride, lanes, length) && reaches(panel, width, steps, length) {
+                    whole_square(simd, &masks, data, stride, lanes, panel, width);
                 } else {
-                    for (lane, row) in square.iter_mut().enumerate().take(lanes) {
-                        *row = simd.partial_load_f32s(&data[lane * self.stride..]);
-                    }
-                }
-                exchange(simd, &masks, &mut square);
-                let panel = &mut self.panel[step * self.width + first..];
-                if (steps - 1) * self.width + length <= panel.len() {
-                    for (index, &row) in square.iter().enumerate().take(steps) {
-                        S::as_mut_simd_f32s(&mut panel[index * self.width..][..length]).0[0] = row;
-                    }
-                } else {
-                    for (index, &row) in square.iter().enumerate().take(steps) {
-                        simd.partial_store_f32s(&mut panel[index * self.width..], row);
-                    }
+                    any_square(simd, &masks, data, stride, [lanes, steps], panel, width);
                 }
             }
+        }
+    }
+}
+
+/// Whether `rows` rows, `stride` apart, have `length` values each.
+fn reaches(values: &[f32], stride: usize, rows: usize, length: usize) -> bool {
+    rows > 0 && (rows - 1) * stride + length <= values.len()
+}
+
+/// Transposes a square of which all values can be read and written; lanes beyond `lanes` are unspecified.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn whole_square<S: Vectors>(
+    simd: S,
+    masks: &[S::m32s; 4],
+    data: &[f32],
+    stride: usize,
+    lanes: usize,
+    panel: &mut [f32],
+    width: usize,
+) {
+    let mut square: [S::f32s; MOST_LANES] = std::array::from_fn(|lane| {
+        if lane >= S::F32_LANES {
+            return simd.splat_f32s(0.0);
+        }
+        let from = lane.min(lanes - 1) * stride;
+        prefetch(data, from + LINES_AHEAD * LINE);
+        whole::<S>(&data[from..])
+    });
+    exchange(simd, masks, &mut square);
+    for (step, &row) in square.iter().enumerate().take(S::F32_LANES) {
+        S::as_mut_simd_f32s(&mut panel[step * width..][..S::F32_LANES]).0[0] = row;
+    }
+}
+
+/// Transposes a square of which some lanes or steps are missing: the lanes are 0, the steps are not written.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn any_square<S: Vectors>(
+    simd: S,
+    masks: &[S::m32s; 4],
+    data: &[f32],
+    stride: usize,
+    [lanes, steps]: [usize; 2],
+    panel: &mut [f32],
+    width: usize,
+) {
+    let mut square = [simd.splat_f32s(0.0); MOST_LANES];
+    let length = S::F32_LANES;
+    let readable = reaches(data, stride, lanes, length);
+    for (lane, row) in square.iter_mut().enumerate().take(lanes) {
+        let data = &data[lane * stride..];
+        *row = if readable { whole::<S>(data) } else { simd.partial_load_f32s(data) };
+    }
+    exchange(simd, masks, &mut square);
+    let writable = reaches(panel, width, steps, length);
+    for (step, &row) in square.iter().enumerate().take(steps) {
+        let panel = &mut panel[step * width..];
+        if writable {
+            S::as_mut_simd_f32s(&mut panel[..length]).0[0] = row;
+        } else {
+            simd.partial_store_f32s(panel, row);
         }
     }
 }

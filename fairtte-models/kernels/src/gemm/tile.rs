@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::Output;
+use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch};
 use crate::simd::{self, Kernel, Vectors};
 
 /// Most rows of a tile on any instruction set.
@@ -166,7 +167,10 @@ fn sums<S: Vectors, const ROWS: usize, const WIDTH: usize>(
 ) -> [[S::f32s; WIDTH]; ROWS] {
     let (left, _) = left.as_chunks::<ROWS>();
     let mut sums = [[simd.splat_f32s(0.0); WIDTH]; ROWS];
-    for (left, &offset) in left.iter().zip(right.offsets) {
+    for (index, (left, &offset)) in left.iter().zip(right.offsets).enumerate() {
+        if let Some(&ahead) = right.offsets.get(index + ROWS_AHEAD) {
+            (0..WIDTH * S::F32_LANES).step_by(LINE).for_each(|index| prefetch(right.data, ahead + index));
+        }
         let (right, _) = S::as_simd_f32s(&right.data[offset..offset + WIDTH * S::F32_LANES]);
         let right: [S::f32s; WIDTH] = std::array::from_fn(|index| right[index]);
         for (sums, &left) in sums.iter_mut().zip(left) {

@@ -6,6 +6,7 @@
 
 pub(crate) mod elementary;
 pub(crate) mod lanes;
+pub(crate) mod prefetch;
 
 use std::sync::OnceLock;
 

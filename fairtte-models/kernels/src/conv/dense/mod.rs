@@ -94,7 +94,7 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
 
 /// The gradient of the weights, `[outputs, inputs, kernel]`.
 pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
-    if winograd::pays(shape) && sums::sum_weights(&TileSum::new(x, dy, shape), dw) {
+    if winograd::pays_for_weights(shape) && sums::sum_weights(&TileSum::new(x, dy, shape), dw) {
         return;
     }
     sums::sum_weights(&Staged::new(x, dy, shape), dw);

@@ -1,5 +1,6 @@
 //! Dense convolutions and their gradients against plain loops in double precision.
 
+use super::winograd::pays_for_weights;
 use super::*;
 use crate::arrays::{assert_near, on_any_number_of_threads, random};
 
@@ -99,6 +100,8 @@ fn shapes() -> Vec<ConvShape> {
         picture(1, [2, 2], [3, 30], [1, 1], 5, 0),
         picture(3, [40, 20], [7, 7], [3, 3], 2, 1),
         picture(2, [20, 140], [6, 6], [3, 3], 1, 1),
+        // In tiles, 16 of each picture, but for the gradient of the weights.
+        picture(9, [32, 40], [7, 8], [3, 3], 1, 1),
         volume(2, [1, 6], [6, 9, 10], [3, 7, 7], [1, 2, 2], [1, 3, 3]),
         volume(1, [5, 4], [5, 6, 7], [3, 3, 3], [1; 3], [1; 3]),
         volume(2, [4, 9], [6, 4, 4], [3, 3, 3], [2; 3], [1; 3]),
@@ -114,8 +117,9 @@ fn shapes() -> Vec<ConvShape> {
 /// Shapes that are computed in tiles of 2 x 2 places.
 fn shapes_of_few_products() -> Vec<ConvShape> {
     vec![
-        picture(2, [33, 40], [13, 10], [3, 3], 1, 1),
-        picture(1, [40, 32], [19, 20], [3, 3], 1, 0),
+        // Several pictures in a task, in the last one fewer.
+        picture(5, [33, 40], [13, 10], [3, 3], 1, 1),
+        picture(3, [40, 32], [19, 20], [3, 3], 1, 0),
         picture(1, [32, 47], [12, 45], [3, 3], 1, 2),
         // More tiles than a task has.
         picture(1, [50, 32], [50, 61], [3, 3], 1, 1),
@@ -162,10 +166,14 @@ fn tiles_are_taken_where_they_save_products() {
         assert!(shape.transposed().is_some_and(|shape| has_fewer_products(&shape)), "gradient of {shape:?}");
     }
     let tiled = picture(4, [64, 64], [14, 14], [3, 3], 1, 1);
-    assert!(has_fewer_products(&tiled));
+    assert!(has_fewer_products(&tiled) && pays_for_weights(&tiled));
+    // The pictures of a batch have enough tiles together, but not each for the sums over them.
+    let small = ConvShape { size: [1, 8, 8], batch: 64, ..tiled };
+    assert!(has_fewer_products(&small) && !pays_for_weights(&small));
     let others = [
         ConvShape { batch: 1, ..tiled },
-        ConvShape { size: [1, 8, 8], batch: 64, ..tiled },
+        ConvShape { batch: 7, ..small },
+        ConvShape { outputs: 2049, ..small },
         ConvShape { size: [50, 3, 3], batch: 64, ..tiled },
         ConvShape { inputs: 2048, outputs: 2048, batch: 64, ..tiled },
         ConvShape { inputs: 3, ..tiled },

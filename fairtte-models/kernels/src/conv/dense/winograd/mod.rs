@@ -4,7 +4,8 @@
 //! transform `B' x B`, filter transform `G w G'`, 16 components each), so that the convolution of a tile with a filter
 //! is a product component by component; the sum over channels is taken before the output transform `A' m A`, as 16
 //! matrix products ([`transforms`]). A task takes some slices of a sample and some rows of tiles in them, few enough
-//! that all its transformed channels stay in the caches.
+//! that all its transformed channels stay in the caches. Pictures count as the slices of one volume, since a kernel without
+//! depth sees each alone: tasks of several small pictures fill vectors and use every transformed filter more often.
 //!
 //! The transforms mix the values that a tile depends on, so the rounding error is that of the largest of them, also for
 //! places that depend only on small ones. An infinity or a NaN would spread over its tile: a result with such a value
@@ -69,9 +70,9 @@ impl Tiles {
     }
 }
 
-/// Some slices of the output of a sample, some rows of tiles in them, and some outputs.
+/// Some slices of the output of a volume, some rows of tiles in them, and some outputs.
 struct Task<'c> {
-    sample: usize,
+    volume: usize,
     depths: Range<usize>,
     tile_rows: Range<usize>,
     blocks: Range<usize>,
@@ -83,23 +84,53 @@ struct Task<'c> {
 pub(crate) fn pays(shape: &ConvShape) -> bool {
     /// Number of channels below which transforms cost more than they save.
     const FEW: usize = 32;
-    /// Number of tiles of a sample below which they do.
-    const LEAST_TILES: usize = 32;
     /// Maximum number of values in the transforms of all kernels, which are in memory together: 64 MiB.
     const MOST: usize = 1 << 24;
-    let ConvShape { batch, inputs, outputs, kernel, stride, padding, .. } = *shape;
+    let ConvShape { inputs, outputs, kernel, stride, padding, .. } = *shape;
     let known = kernel[1..] == [3, 3] && stride == [1; 3] && padding[1..].iter().all(|&zeros| zeros <= 2);
     if !known || shape.kind() != Some(ConvKind::Dense) || inputs < FEW || outputs < FEW {
         return false;
     }
-    let [depth, height, width] = shape.output();
-    let tiles = height.div_ceil(2) * width.div_ceil(2);
-    // Every task reads the transforms of the kernels, which are farther from its core the more outputs there are, so
-    // each must be used often: 49 tiles in each of 16 samples for 512 outputs were faster, 16 in each of 32 were not.
+    let [_, height, width] = shape.output();
     // The parts of tiles beyond the edge are computed in vain.
-    let often = depth * tiles >= LEAST_TILES && batch * depth * tiles >= outputs;
-    let full = 4 * tiles * 20 <= height * width * 27;
-    often && full && COMPONENTS * inputs * outputs * kernel[0] <= MOST
+    let full = 4 * tiles(shape) * 20 <= height * width * 27;
+    // Every task reads the transforms of the kernels, which are farther from its core the more outputs there are, so each must be
+    // used often. Pictures share a task: 16 tiles in each of 16 samples for 512 outputs were faster, 49 for 64 outputs were not.
+    let often = if of_pictures(shape) {
+        let tiles = shape.batch * tiles(shape);
+        tiles >= LEAST_OF_PICTURES && 2 * tiles >= outputs
+    } else {
+        large(shape)
+    };
+    full && often && COMPONENTS * inputs * outputs * kernel[0] <= MOST
+}
+
+/// Whether this holds for the gradient of the weights, too, of which every sample adds to all sums.
+pub(super) fn pays_for_weights(shape: &ConvShape) -> bool {
+    pays(shape) && large(shape)
+}
+
+/// Number of tiles of a batch of pictures below which transforms cost more than they save.
+const LEAST_OF_PICTURES: usize = 128;
+/// Number of tiles of a volume, or of a picture for the gradient of the weights, below which they do.
+const LEAST_TILES: usize = 32;
+
+/// Whether each sample has many tiles, and all together have many for the number of outputs: 49 tiles in each of 16 samples for 512
+/// outputs were faster, 16 in each of 32 were not.
+fn large(shape: &ConvShape) -> bool {
+    let of_sample = shape.output()[0] * tiles(shape);
+    of_sample >= LEAST_TILES && shape.batch * of_sample >= shape.outputs
+}
+
+/// Tiles of a slice.
+fn tiles(shape: &ConvShape) -> usize {
+    let [_, height, width] = shape.output();
+    height.div_ceil(2) * width.div_ceil(2)
+}
+
+/// Whether the slices of a task are the pictures of a batch.
+fn of_pictures(shape: &ConvShape) -> bool {
+    shape.kernel[0] == 1 && shape.output()[0] == 1
 }
 
 impl Winograd<'_> {
@@ -134,46 +165,55 @@ impl Winograd<'_> {
         /// Rows of tiles are divided until this many slices fit, since the additional slices that the kernel covers are
         /// transformed by two tasks.
         const SLICES: usize = 4;
-        let [depth, height, width] = self.shape.output();
+        let [_, height, width] = self.shape.output();
+        let [volumes, depth] = self.volumes();
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
         let wanted = 2 * rayon::current_num_threads();
-        let share = self.shape.batch * depth * rows * columns / wanted;
+        let share = volumes * depth * rows * columns / wanted;
         let most = (Blocks::in_use().transformed / (COMPONENTS * self.shape.inputs)).min(share).max(FEW_TILES);
         let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
         let of_rows = gemm::evenly(rows, most / slices / columns);
         let of_depth = gemm::evenly(depth, most / (of_rows * columns));
-        let tasks = self.shape.batch * depth.div_ceil(of_depth) * rows.div_ceil(of_rows);
+        let tasks = volumes * depth.div_ceil(of_depth) * rows.div_ceil(of_rows);
         [of_depth, of_rows, wanted.div_ceil(tasks).min(self.blocks())]
     }
 
+    /// Number of volumes, and of slices in the output of each.
+    fn volumes(&self) -> [usize; 2] {
+        if of_pictures(&self.shape) { [1, self.shape.batch] } else { [self.shape.batch, self.shape.output()[0]] }
+    }
+
+    /// The index of a slice among all of `channels` channels, of `depth` slices in a volume.
+    fn slice(&self, [volume, channel, slice]: [usize; 3], channels: usize, depth: usize) -> usize {
+        if of_pictures(&self.shape) {
+            slice * channels + channel
+        } else {
+            (volume * channels + channel) * depth + slice
+        }
+    }
+
     fn tasks<'c>(&self, y: &'c mut [f32]) -> Vec<Task<'c>> {
-        let [depth, height, width] = self.shape.output();
+        let [_, height, width] = self.shape.output();
+        let [volumes, depth] = self.volumes();
         let [of_depth, of_rows, groups] = self.division();
-        let batch = self.shape.batch;
         let groups: Vec<_> = (0..groups).map(|index| gemm::part(self.blocks(), groups, index)).collect();
+        let mut slices: Vec<_> =
+            y.chunks_exact_mut(height * width).map(|slice| slice.chunks_mut(2 * of_rows * width)).collect();
         let mut tasks = Vec::new();
-        for sample in 0..batch {
+        for volume in 0..volumes {
             for depths in gemm::parts(depth, of_depth) {
                 for blocks in &groups {
+                    // The strips of a slice belong to tasks that follow one another.
                     for tile_rows in gemm::parts(height.div_ceil(2), of_rows) {
-                        let bands = Vec::with_capacity(self.outputs(blocks).len() * depths.len());
                         let (depths, blocks) = (depths.clone(), blocks.clone());
-                        tasks.push(Task { sample, depths, tile_rows, blocks, bands });
-                    }
-                }
-            }
-        }
-        let strips = height.div_ceil(2).div_ceil(of_rows);
-        let mut slices = y.chunks_exact_mut(height * width);
-        for sample in 0..batch {
-            for (group, blocks) in groups.iter().enumerate() {
-                for _ in self.outputs(blocks) {
-                    for (d, slice) in slices.by_ref().take(depth).enumerate() {
-                        let part = sample * depth.div_ceil(of_depth) + d / of_depth;
-                        let first = (part * groups.len() + group) * strips;
-                        for (task, band) in tasks[first..].iter_mut().zip(slice.chunks_mut(2 * of_rows * width)) {
-                            task.bands.push(band);
+                        let mut bands = Vec::with_capacity(self.outputs(&blocks).len() * depths.len());
+                        for output in self.outputs(&blocks) {
+                            for d in depths.clone() {
+                                let slice = self.slice([volume, output, d], self.shape.outputs, depth);
+                                bands.extend(slices[slice].next());
+                            }
                         }
+                        tasks.push(Task { volume, depths, tile_rows, blocks, bands });
                     }
                 }
             }
@@ -302,7 +342,8 @@ impl Winograd<'_> {
 
     /// The input of a task transformed.
     fn input(&self, task: &Task, tiles: &Tiles, lines: &mut [f32], input: &mut [f32]) {
-        let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let ConvShape { batch, inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let depth = if of_pictures(&self.shape) { batch } else { depth };
         let of_slice = tiles.rows * tiles.columns;
         for channel in 0..inputs {
             for slice in 0..tiles.depth + kernel[0] - 1 {
@@ -315,7 +356,7 @@ impl Winograd<'_> {
                         .for_each(|component| component[..of_slice].fill(0.0));
                     continue;
                 };
-                let from = ((task.sample * inputs + channel) * depth + d) * height * width;
+                let from = self.slice([task.volume, channel, d], inputs, depth) * height * width;
                 simd::run(InputTransform {
                     source: &self.source[from..from + height * width],
                     size: [height, width],

@@ -21,7 +21,7 @@ const CHANNELS: usize = 32;
 /// Approximate number of values in the transforms of a band: 1 MiB.
 const BAND_NUMBERS: usize = 1 << 18;
 
-/// The sum over tiles, for a convolution for which [`pays`](super::pays) holds.
+/// The sum over tiles, for a convolution for which [`pays_for_weights`](super::pays_for_weights) holds.
 pub(crate) struct TileSum<'a> {
     x: &'a [f32],
     dy: &'a [f32],
