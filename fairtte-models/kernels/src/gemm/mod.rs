@@ -26,6 +26,7 @@ pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts, row_panels};
 use crate::activation::Activation;
 use crate::blocks::Blocks;
 use crate::simd;
+use crate::simd::prefetch::LINE;
 
 /// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
 /// into 48 KiB.
@@ -272,7 +273,6 @@ pub(super) fn pack_right(
 
 /// Runs `work` on buffers of this thread, which begin at cache lines and have unspecified values.
 pub(super) fn with_scratch<R, const N: usize>(lengths: [usize; N], work: impl FnOnce([&mut [f32]; N]) -> R) -> R {
-    const LINE: usize = 16;
     thread_local! {
         static SCRATCH: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch};
+use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch, prefetch_run};
 use crate::simd::{self, Kernel, Vectors, vectorized};
 
 /// A factor of a product, which can be packed into panels. A *step* is an index of the sum, a *lane* a row of the
@@ -48,8 +48,7 @@ impl Operand for Strided<'_> {
 #[inline(always)]
 pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
     for step in 0..steps {
-        let ahead = (step + ROWS_AHEAD) * stride;
-        (0..lanes).step_by(LINE).for_each(|index| prefetch(data, ahead + index));
+        prefetch_run(data, (step + ROWS_AHEAD) * stride, lanes);
         copy_run(data, step * stride, panel, step * width, lanes);
         panel[step * width + lanes..(step + 1) * width].fill(0.0);
     }

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::Output;
-use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch};
+use crate::simd::prefetch::{ROWS_AHEAD, prefetch_run};
 use crate::simd::{self, Kernel, Vectors};
 
 /// Most rows of a tile on any instruction set.
@@ -169,7 +169,7 @@ fn sums<S: Vectors, const ROWS: usize, const WIDTH: usize>(
     let mut sums = [[simd.splat_f32s(0.0); WIDTH]; ROWS];
     for (index, (left, &offset)) in left.iter().zip(right.offsets).enumerate() {
         if let Some(&ahead) = right.offsets.get(index + ROWS_AHEAD) {
-            (0..WIDTH * S::F32_LANES).step_by(LINE).for_each(|index| prefetch(right.data, ahead + index));
+            prefetch_run(right.data, ahead, WIDTH * S::F32_LANES);
         }
         let (right, _) = S::as_simd_f32s(&right.data[offset..offset + WIDTH * S::F32_LANES]);
         let right: [S::f32s; WIDTH] = std::array::from_fn(|index| right[index]);

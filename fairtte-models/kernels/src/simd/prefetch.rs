@@ -7,6 +7,13 @@ pub(crate) const LINE: usize = 16;
 /// only for a few rows at a time.
 pub(crate) const ROWS_AHEAD: usize = 8;
 
+/// Requests `count` values from `from` on, as far as there are such.
+#[expect(clippy::inline_always, reason = "a few instructions")]
+#[inline(always)]
+pub(crate) fn prefetch_run(values: &[f32], from: usize, count: usize) {
+    (0..count).step_by(LINE).for_each(|index| prefetch(values, from + index));
+}
+
 /// Requests the cache line of `values[index]`, if there is such a value, without waiting for it.
 #[expect(clippy::inline_always, reason = "it is an instruction")]
 #[inline(always)]

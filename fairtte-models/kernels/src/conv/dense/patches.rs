@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::gemm::{Operand, copy_run};
-use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch};
+use crate::simd::prefetch::{ROWS_AHEAD, prefetch_run};
 use crate::simd::vectorized;
 
 /// The factor, for the places `pixels` of `first_sample` and of the samples after it.
@@ -132,8 +132,7 @@ impl Patches<'_> {
                 match run.from {
                     None => target[to..to + run.count].fill(0.0),
                     Some(from) if self.stride[2] == 1 => {
-                        let ahead = from + (channel + ROWS_AHEAD) * plane;
-                        (0..run.count).step_by(LINE).for_each(|index| prefetch(self.source, ahead + index));
+                        prefetch_run(self.source, from + (channel + ROWS_AHEAD) * plane, run.count);
                         copy_run(self.source, from + channel * plane, target, to, run.count);
                     }
                     Some(from) => {
