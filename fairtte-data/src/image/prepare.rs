@@ -54,7 +54,7 @@ fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
     if config.is_volume() {
         let volume = decode_volume_file(path, &config.volume, &config.limits)?;
         let size = [config.size[0], config.size[1], config.size[2]];
-        let resized = resize_volume(&volume, size, config.volume.resample);
+        let resized = resize_volume(volume, size, config.volume.resample);
         return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
     }
     if path.is_dir() {
@@ -77,7 +77,7 @@ fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
     if config.channels == 1 {
         picture = picture.into_gray();
     }
-    let picture = resize_picture(&picture, height, width);
+    let picture = resize_picture(picture, height, width);
     Ok(Pixels::Picture(planes(&picture.pixels, picture.channels, config.channels)))
 }
 

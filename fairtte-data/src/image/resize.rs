@@ -1,7 +1,7 @@
 //! Resizing with a triangle filter: (bi- or tri-) linear interpolation when enlarging, widened to the footprint of a
 //! target pixel when shrinking, so that nothing between the sampled points is lost (antialiased).
 
-use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::images::TypedImage;
 use fast_image_resize::pixels::{InnerPixel, U8, U8x3};
 use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 
@@ -11,25 +11,27 @@ use super::Picture;
 ///
 /// # Panics
 /// If `picture.pixels` does not have `height * width * channels` entries, or a side is 0 or above 2^32.
-pub fn resize_picture(picture: &Picture, height: usize, width: usize) -> Picture {
+pub fn resize_picture(mut picture: Picture, height: usize, width: usize) -> Picture {
     let (from, to) = ([picture.height, picture.width], [height, width]);
     let mut pixels = vec![0; height * width * picture.channels];
     if picture.channels == 3 {
-        resize::<U8x3>(&mut Resizer::new(), (&picture.pixels, from), (&mut pixels, to));
+        resize::<U8x3>(&mut Resizer::new(), (&mut picture.pixels, from), (&mut pixels, to));
     } else {
-        resize::<U8>(&mut Resizer::new(), (&picture.pixels, from), (&mut pixels, to));
+        resize::<U8>(&mut Resizer::new(), (&mut picture.pixels, from), (&mut pixels, to));
     }
     Picture { width, height, channels: picture.channels, pixels }
 }
 
-/// Resizes the bytes of a picture of pixels `P` to those of another, each with its `[height, width]`. The type is given
-/// explicitly because dynamic dispatch in the library instantiates every type, half of the code size of this crate.
+/// Resizes the bytes of a picture of pixels `P` to those of another, each with its `[height, width]`; `source` is not
+/// changed. The library is compiled for every type of pixel and of image that it is called with, so both are chosen for
+/// few instances: the type of pixel is given explicitly, where dynamic dispatch takes them all, and the source is of the
+/// type of the library's own buffer between the two passes, which can only be made of bytes that may change.
 pub(super) fn resize<P: PixelTrait + InnerPixel>(
     resizer: &mut Resizer,
-    (source, from): (&[u8], [usize; 2]),
+    (source, from): (&mut [u8], [usize; 2]),
     (target, to): (&mut [u8], [usize; 2]),
 ) {
-    let source = TypedImageRef::<P>::from_buffer(side(from[1]), side(from[0]), source);
+    let source = TypedImage::<P>::from_buffer(side(from[1]), side(from[0]), source);
     let source = source.expect("the buffer has the size and the alignment of the picture");
     let target = TypedImage::<P>::from_buffer(side(to[1]), side(to[0]), target);
     let mut target = target.expect("the buffer has the size and the alignment of the picture");
@@ -75,7 +77,7 @@ pub(super) mod tests {
         let picture = Picture { width: 12, height: 1, channels: 1, pixels: pixels.clone() };
         let line: Vec<f64> = pixels.iter().copied().map(f64::from).collect();
         for width in [5, 12, 30] {
-            let resized = resize_picture(&picture, 1, width);
+            let resized = resize_picture(picture.clone(), 1, width);
             for (pixel, expected) in resized.pixels.iter().zip(triangle(&line, width)) {
                 assert_abs_diff_eq!(f64::from(*pixel), expected, epsilon = 1.0);
             }
@@ -85,7 +87,7 @@ pub(super) mod tests {
     #[test]
     fn a_fine_chequerboard_shrinks_to_gray_and_not_to_black_or_white() {
         let pixels = (0..64 * 64).map(|i| if (i % 64 + i / 64) % 2 == 0 { 0 } else { 255 }).collect();
-        let small = resize_picture(&Picture { width: 64, height: 64, channels: 1, pixels }, 8, 8);
+        let small = resize_picture(Picture { width: 64, height: 64, channels: 1, pixels }, 8, 8);
         assert!(small.pixels.iter().all(|pixel| (124..=131).contains(pixel)), "{:?}", small.pixels);
     }
 }

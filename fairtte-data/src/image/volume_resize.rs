@@ -36,34 +36,34 @@ pub enum Resampling {
 /// use fairtte_data::image::{Resampling, Volume, resize_volume};
 ///
 /// let volume = Volume { size: [2, 1, 1], voxels: vec![0.0, 1.0] };
-/// let larger = resize_volume(&volume, [4, 1, 1], Resampling::Trilinear);
+/// let larger = resize_volume(volume, [4, 1, 1], Resampling::Trilinear);
 /// assert_eq!(larger, [0.0, 0.25, 0.75, 1.0]);
 /// ```
 ///
 /// # Panics
 /// If `volume.voxels` does not have the size of `volume.size`, or a side is 0 or above 2^32.
-pub fn resize_volume(volume: &Volume, size: [usize; 3], resampling: Resampling) -> Vec<f32> {
+pub fn resize_volume(volume: Volume, size: [usize; 3], resampling: Resampling) -> Vec<f32> {
     match resampling {
         Resampling::Antialiased => antialiased(volume, size),
-        Resampling::Trilinear => trilinear(volume, size),
+        Resampling::Trilinear => trilinear(&volume, size),
     }
 }
 
-fn antialiased(volume: &Volume, [depth, height, width]: [usize; 3]) -> Vec<f32> {
+fn antialiased(mut volume: Volume, [depth, height, width]: [usize; 3]) -> Vec<f32> {
     let [from_depth, from_height, from_width] = volume.size;
     let mut resizer = Resizer::new();
     let mut slices = Vec::with_capacity(from_depth * height * width);
-    for slice in volume.voxels.chunks_exact(from_height * from_width) {
+    for slice in volume.voxels.chunks_exact_mut(from_height * from_width) {
         slices.extend(resize_plane(&mut resizer, slice, [from_height, from_width], [height, width]));
     }
     // [from_depth, height * width] -> [depth, height * width]
-    resize_plane(&mut resizer, &slices, [from_depth, height * width], [depth, height * width])
+    resize_plane(&mut resizer, &mut slices, [from_depth, height * width], [depth, height * width])
 }
 
 /// `[height, width]` floats to another height and width.
-fn resize_plane(resizer: &mut Resizer, plane: &[f32], from: [usize; 2], to: [usize; 2]) -> Vec<f32> {
+fn resize_plane(resizer: &mut Resizer, plane: &mut [f32], from: [usize; 2], to: [usize; 2]) -> Vec<f32> {
     let mut values = vec![0_f32; to[0] * to[1]];
-    resize::<F32>(resizer, (bytemuck::cast_slice(plane), from), (bytemuck::cast_slice_mut(&mut values), to));
+    resize::<F32>(resizer, (bytemuck::cast_slice_mut(plane), from), (bytemuck::cast_slice_mut(&mut values), to));
     values
 }
 
@@ -114,7 +114,7 @@ mod tests {
         for (axis, size) in [(0, [3, 4, 5]), (1, [10, 2, 5]), (2, [10, 4, 9])] {
             let from = [10, 4, 5];
             let voxels: Vec<f32> = (0..200).map(wave).collect();
-            let resized = resize_volume(&Volume { size: from, voxels: voxels.clone() }, size, Resampling::Antialiased);
+            let resized = resize_volume(Volume { size: from, voxels: voxels.clone() }, size, Resampling::Antialiased);
             let at = |size: [usize; 3], i: [usize; 3]| (i[0] * size[1] + i[1]) * size[2] + i[2];
             for depth in 0..size[0] {
                 for row in 0..size[1] {
@@ -164,7 +164,7 @@ mod tests {
             ),
         ];
         for (size, values, mean) in recorded {
-            let resized = resize_volume(&volume, size, Resampling::Trilinear);
+            let resized = resize_volume(volume.clone(), size, Resampling::Trilinear);
             for ([z, y, x], value) in values {
                 let found = f64::from(resized[(z * size[1] + y) * size[2] + x]);
                 assert_abs_diff_eq!(found, value, epsilon = 1e-6);
@@ -178,7 +178,7 @@ mod tests {
     fn a_volume_of_the_wanted_size_stays_as_it_is() {
         let volume = Volume { size: [2, 3, 4], voxels: (0..24).map(wave).collect() };
         for resampling in [Resampling::Antialiased, Resampling::Trilinear] {
-            assert_eq!(resize_volume(&volume, volume.size, resampling), volume.voxels);
+            assert_eq!(resize_volume(volume.clone(), volume.size, resampling), volume.voxels);
         }
     }
 }
