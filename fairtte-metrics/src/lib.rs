@@ -56,6 +56,7 @@ mod names;
 mod normal;
 mod outcomes;
 mod pairwise_sum;
+mod parallel;
 pub mod rank;
 mod reading;
 pub mod resampling;

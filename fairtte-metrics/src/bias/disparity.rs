@@ -8,11 +8,10 @@
 use std::collections::BTreeMap;
 
 use ndarray::ArrayRef2;
-use rayon::prelude::*;
 
 use super::wasserstein::{check_finite, representable};
 use crate::ids::to_u32;
-use crate::{GroupId, MetricError};
+use crate::{GroupId, MetricError, parallel};
 
 /// Arrangements that share one pass over sorted values: their sums advance side by side in vector registers.
 pub(super) const LANES: usize = 8;
@@ -80,8 +79,8 @@ impl Transport {
                 values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
             Ok(SortedLine::new(values, representable("range of the projected representation", high - low)?))
         };
-        let lines: Result<Vec<SortedLine>, MetricError> = projected.par_iter().map(line).collect();
-        Ok(Self { rows, lines: lines? })
+        let lines = parallel::try_map(projected.len(), |column| line(&projected[column]))?;
+        Ok(Self { rows, lines })
     }
 
     /// Shares of the mass per sample: 1/W of the first group, -1/W of the second, lane by lane.

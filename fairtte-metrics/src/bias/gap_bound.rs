@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LabelPermutations, PermutationTest};
 use crate::resampling::{Bootstrap, Resample, percentile_interval};
-use crate::{GroupId, Groups, MetricError, SubjectId, SurvivalCurves};
+use crate::{GroupId, Groups, MetricError, SubjectId, SurvivalCurves, parallel};
 
 /// Pairs of models whose distances are in memory at a time.
 const PAIRS_AT_ONCE: usize = 64;
@@ -128,8 +128,7 @@ pub fn gap_bound(
     // From the fitted curves: gaps and eta.
     let all: Vec<(&SurvivalCurves, &SurvivalCurves)> = models.iter().map(|model| (fitted, model)).collect();
     let errors = distances(&all);
-    let means: Vec<Array2<f64>> =
-        (0..draws.n_unpermuted()).into_par_iter().map(|draw| draws.means(draw, &errors, &present)).collect();
+    let means: Vec<Array2<f64>> = parallel::map(draws.n_unpermuted(), |draw| draws.means(draw, &errors, &present));
     // Between models: D.
     let mut widest = vec![vec![(-1.0, 0); pairs.len()]; draws.n()];
     let of_models: Vec<(usize, usize)> =

@@ -8,12 +8,11 @@
 use std::collections::BTreeMap;
 
 use rand::seq::SliceRandom as _;
-use rayon::prelude::*;
 
 use super::disparity::{Arrangement, Disparity, Pair, differences};
 use super::mutual_information::{ContingencyTable, Normalisation, NullCorrected};
 use super::sources::BiasSettings;
-use crate::{GroupId, MetricError, SubjectId, seeds};
+use crate::{GroupId, MetricError, SubjectId, parallel, seeds};
 
 /// Normalised mutual information with `y` in every group, minus the value expected by chance at its size, as the mean
 /// over one or several labellings.
@@ -83,8 +82,7 @@ impl Information {
             }
             Ok(ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.mutual_information()))
         };
-        let permuted =
-            (0..*n_permutations).into_par_iter().map(information).collect::<Result<Vec<f64>, MetricError>>()?;
+        let permuted: Vec<f64> = parallel::try_map(*n_permutations, information)?;
         let mut counts = self.empty(labelling);
         (0..self.rows.len()).for_each(|place| counts[self.cell(labelling, place, place)] += 1);
         let expected =

@@ -13,11 +13,10 @@
 //! differs from one with randomly broken ties; the estimators are meant for continuous data.
 
 use ndarray::{ArrayRef2, Axis};
-use rayon::prelude::*;
 
 use super::wasserstein::check_finite;
-use crate::MetricError;
 use crate::ids::to_u32;
+use crate::{MetricError, parallel};
 
 /// Neighbours used by the paper of Kraskov et al. and by scikit-learn.
 pub const DEFAULT_NEIGHBOURS: usize = 3;
@@ -129,8 +128,8 @@ fn per_column(
         return Err(MetricError::NoSamples);
     }
     let columns: Vec<Vec<f64>> = x.axis_iter(Axis(1)).map(|column| column.to_vec()).collect();
-    let values: Result<Vec<f64>, MetricError> = columns.par_iter().map(|column| estimate(column)).collect();
-    Ok(DimensionInformation::new(values?))
+    let values = parallel::try_map(columns.len(), |column| estimate(&columns[column]))?;
+    Ok(DimensionInformation::new(values))
 }
 
 fn check(expected: usize, found: usize, neighbours: usize) -> Result<(), MetricError> {

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use ndarray::{Array2, ArrayRef2, Axis};
-use rayon::prelude::*;
 
 use super::disparity::{Arrangement, Disparity, LANES, Pair, Rate, Transport};
 use super::information::Information;
@@ -15,7 +14,7 @@ use super::sources::{
 };
 use super::wasserstein::{representable, seeded_projections};
 use crate::resampling::{Bootstrap, percentile_interval};
-use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
+use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId, parallel};
 
 /// Starts of k-means: enough to avoid a poor local optimum, few enough to be cheap.
 const K_MEANS_STARTS: usize = 4;
@@ -108,7 +107,7 @@ impl Input<'_> {
                 let columns: Vec<Vec<f64>> =
                     representation.columns().into_iter().map(|column| column.to_vec()).collect();
                 let bins = |column: &Vec<f64>| self.bins_of_groups(column, members, self.settings.n_clusters);
-                columns.par_iter().map(bins).collect()
+                parallel::try_map(columns.len(), |column| bins(&columns[column]))
             }
         }
     }
@@ -245,17 +244,16 @@ impl Input<'_> {
     fn replicates(&self, prepared: &[Prepared]) -> Result<Vec<Vec<Option<f64>>>, MetricError> {
         let settings = self.settings;
         let bootstrap = Bootstrap::new(self.subjects, settings.resample, settings.n_replicates, settings.seed);
-        let batch = |first: usize| {
+        let batch = |batch: usize| {
             settings.stop.check()?;
+            let first = batch * LANES;
             let numbers = first..(first + LANES).min(settings.n_replicates);
             let arrange =
                 |number| Arrangement { group: self.groups.membership().to_vec(), weight: bootstrap.weights(number) };
             let arrangements: Vec<Arrangement> = numbers.map(arrange).collect();
             Ok(prepared.iter().map(|source| source.largest(&arrangements)).collect())
         };
-        let starts: Vec<usize> = (0..settings.n_replicates).step_by(LANES).collect();
-        let batches: Result<Vec<Vec<Vec<Option<f64>>>>, MetricError> = starts.into_par_iter().map(batch).collect();
-        let batches = batches?;
+        let batches: Vec<Vec<Vec<Option<f64>>>> = parallel::try_map(settings.n_replicates.div_ceil(LANES), batch)?;
         let of_source = |source: usize| batches.iter().flat_map(|batch| batch[source].iter().copied()).collect();
         Ok((0..prepared.len()).map(of_source).collect())
     }
@@ -264,15 +262,15 @@ impl Input<'_> {
         let (n_permutations, seed) = (self.settings.n_permutations, self.settings.seed);
         let strata = prepared.strata.as_deref();
         let permutations = LabelPermutations::new(self.subjects, &prepared.membership, strata, n_permutations, seed)?;
-        let batch = |first: usize| {
+        let batch = |batch: usize| {
             self.settings.stop.check()?;
+            let first = batch * LANES;
             let numbers = first..(first + LANES).min(n_permutations);
             let arrange = |k| Arrangement { group: permutations.labels(k), weight: vec![1; self.subjects.len()] };
             Ok(prepared.largest(&numbers.map(arrange).collect::<Vec<_>>()))
         };
-        let starts: Vec<usize> = (0..n_permutations).step_by(LANES).collect();
-        let batches: Result<Vec<Vec<Option<f64>>>, MetricError> = starts.into_par_iter().map(batch).collect();
-        Ok(batches?.concat())
+        let batches: Vec<Vec<Option<f64>>> = parallel::try_map(n_permutations.div_ceil(LANES), batch)?;
+        Ok(batches.concat())
     }
 
     fn finish(&self, prepared: Prepared, replicates: &[Option<f64>]) -> SourceDisparity {

@@ -13,13 +13,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand::seq::SliceRandom as _;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::resampling::bootstrap::MAX_REPLICATES;
-use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
+use crate::{GroupId, Groups, MetricError, SubjectId, parallel, seeds};
 
 /// Relative tolerance: two sums of the same terms in different orders differ by less.
 const ROUNDING: f64 = 1e-10;
@@ -130,7 +129,7 @@ impl LabelPermutations {
     /// Applies `statistic` to the labels of every permutation, in parallel; results are in the order of permutations
     /// and do not depend on the number of threads.
     pub fn map<T: Send>(&self, statistic: impl Fn(&[Option<GroupId>]) -> T + Sync) -> Vec<T> {
-        (0..self.n_permutations).into_par_iter().map(|permutation| statistic(&self.labels(permutation))).collect()
+        parallel::map(self.n_permutations, |permutation| statistic(&self.labels(permutation)))
     }
 }
 

@@ -10,7 +10,6 @@
 //! scikit-learn, version and call in the tests.
 
 use ndarray::{Array1, ArrayRef2, Axis};
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::quantise::check_matrix;
@@ -19,7 +18,7 @@ use super::sources::BiasSettings;
 use crate::folds::folds_by_subject;
 use crate::resampling::{Bootstrap, percentile_interval};
 use crate::value_or_reason::value_or_reason;
-use crate::{GroupId, Groups, MetricError, SubjectId};
+use crate::{GroupId, Groups, MetricError, SubjectId, parallel};
 
 /// Folds of the cross-validation.
 const N_FOLDS: usize = 5;
@@ -133,8 +132,7 @@ impl HeldOut {
             sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
             Ok(sorted)
         };
-        let folds: Result<Vec<_>, MetricError> = (0..N_FOLDS).into_par_iter().map(fold).collect();
-        Ok(Self { folds: folds? })
+        Ok(Self { folds: parallel::try_map(N_FOLDS, fold)? })
     }
 
     /// Mean AUC of the folds, every row counted `weight(row)` times; `None` if a fold has one class only.
@@ -149,8 +147,7 @@ impl HeldOut {
             let weights = bootstrap.weights(replicate);
             Ok(self.auc(|row| weights[row]))
         };
-        let replicates = (0..bootstrap.n_replicates()).into_par_iter().map(of_replicate);
-        let replicates: Vec<Option<f64>> = replicates.collect::<Result<_, MetricError>>()?;
+        let replicates: Vec<Option<f64>> = parallel::try_map(bootstrap.n_replicates(), of_replicate)?;
         percentile_interval(&replicates.into_iter().flatten().collect::<Vec<_>>(), settings.level)
     }
 }

@@ -6,7 +6,6 @@
 
 mod settings;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use self::settings::{CLASS_METRICS, ClassSettings};
@@ -27,7 +26,7 @@ use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::evaluation::summary::Summary;
 use crate::fairness::{Comparison, PerGroup};
 use crate::resampling::lanes::{LANES, LaneWeights};
-use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
+use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, parallel};
 
 /// The result of [`evaluate_classes`] for one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -382,7 +381,7 @@ impl Evaluated<'static> {
         let bootstrap = input.bootstrap()?;
         let rows: Vec<Vec<usize>> = input.slices().map(|(_, rows)| rows).collect();
         let slices: Vec<ClassSlice> =
-            rows.into_par_iter().map(|rows| ClassSlice::new(rows, predictions, class)).collect();
+            parallel::map(rows.len(), |slice| ClassSlice::new(rows[slice].clone(), predictions, class));
         let mut of_groups = slices[1..].iter();
         let attributes = groups.iter().map(|groups| {
             let of_group = |_: &[usize]| of_groups.next().map(ClassSlice::to_slice).ok_or(MetricError::NoSamples);
@@ -420,8 +419,7 @@ fn values(slices: &[ClassSlice], draws: Draws<'_>, stop: &Stop) -> Result<Values
         let by_slice: Vec<Vec<ClassValues>> = slices.iter().map(|slice| slice.replicates(&weights, n_draws)).collect();
         Ok((0..n_draws).map(|draw| by_slice.iter().map(|of_slice| of_slice[draw]).collect()).collect())
     };
-    let blocks = (0..draws.n_blocks()).into_par_iter().map(of_block);
-    let values = blocks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let values = parallel::try_map(draws.n_blocks(), of_block)?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; N_CLASS_METRICS]; slices.len()] })
 }
 

@@ -2,9 +2,6 @@
 
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
-use crate::MetricError;
 use crate::evaluation::Stop;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluate::METRICS;
@@ -16,6 +13,7 @@ use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
 use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, auc_td, concordance_td};
 use crate::scores::PreparedBrier;
+use crate::{MetricError, parallel};
 
 impl Evaluated<'_> {
     /// The metrics of [`METRICS`], for survival curves; `relabelled` says whether groups are relabelled as well.
@@ -98,7 +96,7 @@ fn per_attribute(
 ) -> Result<Vec<PerGroup<Slice>>, MetricError> {
     let Input { subjects, outcomes, groups, .. } = *input;
     let of_attribute = |groups| PerGroup::compute(groups, outcomes, Some(subjects), |rows| Ok(slice(rows)));
-    groups.par_iter().map(of_attribute).collect()
+    parallel::try_map(groups.len(), |attribute| of_attribute(&groups[attribute]))
 }
 
 impl Slice {

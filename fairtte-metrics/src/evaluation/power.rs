@@ -17,7 +17,6 @@
 
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, RngExt as _};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::bias::LabelPermutations;
@@ -27,7 +26,9 @@ use crate::evaluation::report::MetricReport;
 use crate::evaluation::time_window::Covered;
 use crate::seeds::stream;
 use crate::statistics::wilson_interval;
-use crate::{CensoringCurve, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
+use crate::{
+    CensoringCurve, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves, parallel,
+};
 
 /// The most repeats.
 const MOST_REPEATS: usize = 100_000;
@@ -225,8 +226,7 @@ impl<'a> Power<'a> {
     /// Those of [`evaluate`](crate::evaluate).
     pub fn at(&self, share: f64) -> Result<Vec<(String, String, PowerAt)>, MetricError> {
         let of_repeat = |repeat: usize| self.repeat(share, repeat);
-        let found: Vec<Vec<(String, String, Found)>> =
-            (0..self.settings.repeats).into_par_iter().map(of_repeat).collect::<Result<_, _>>()?;
+        let found: Vec<Vec<(String, String, Found)>> = parallel::try_map(self.settings.repeats, of_repeat)?;
         let Some(first) = found.first() else { return Ok(vec![]) };
         let of_metric = |(metric, (name, label, _)): (usize, &(String, String, Found))| {
             let all = || found.iter().map(move |of_repeat| &of_repeat[metric].2);

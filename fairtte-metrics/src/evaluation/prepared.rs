@@ -1,7 +1,5 @@
 //! Metrics that are prepared for every slice of the samples and then computed for any weights of its rows.
 
-use rayon::prelude::*;
-
 use crate::evaluation::Stop;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
@@ -14,7 +12,7 @@ use crate::evaluation::time_window::KnownTimes;
 use crate::fairness::PerGroup;
 use crate::finite::finite;
 use crate::resampling::lanes::{LANES, LaneWeights};
-use crate::{MetricError, SubjectId};
+use crate::{MetricError, SubjectId, parallel};
 
 /// A metric by name, with its horizon or why there is none.
 pub(crate) struct RequestedAt {
@@ -180,8 +178,7 @@ fn values(
         let of_draw = |draw: usize| by_slice.iter().map(|of_slice| of_slice[draw].clone()).collect();
         Ok((0..n_draws).map(of_draw).collect())
     };
-    let blocks = (0..draws.n_blocks()).into_par_iter().map(of_block);
-    let values = blocks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let values = parallel::try_map(draws.n_blocks(), of_block)?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; n_metrics]; slices.len()] })
 }
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::curves::SurvivalCurves;
 use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
-use crate::{MetricError, Outcomes};
+use crate::{MetricError, Outcomes, parallel};
 
 /// Most ranks (samples at risk, summed over bins) of one batch; few in tests, so that these have several batches.
 const MAX_BATCH_RANKS: usize = if cfg!(test) { 64 } else { 1 << 26 };
@@ -169,8 +169,11 @@ impl BinPlan {
 
     /// Ranks the samples of some bins; `curves` are those of the plan.
     pub(crate) fn rank(&self, bins: Range<usize>, curves: &SurvivalCurves) -> Vec<RankedBin> {
-        let rank = |bins: &[PlannedBin]| self.rank_together(bins, curves);
-        self.bins[bins].par_chunks(BINS_READ_TOGETHER).flat_map_iter(rank).collect()
+        let together: Vec<&[PlannedBin]> = self.bins[bins].chunks(BINS_READ_TOGETHER).collect();
+        parallel::map(together.len(), |number| self.rank_together(together[number], curves))
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// What `found` makes of all bins, a few at a time: only those that are at work are in memory.

@@ -10,13 +10,12 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt as _;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::check_level;
 use crate::finite::finite;
 use crate::ids::to_u32;
-use crate::{MetricError, SubjectId, seeds};
+use crate::{MetricError, SubjectId, parallel, seeds};
 
 /// The maximum number of replicates or permutations of one evaluation: far more than precision requires, few enough to
 /// be kept in memory.
@@ -217,7 +216,7 @@ impl Bootstrap {
     /// Applies `statistic` to the weights of every replicate, in parallel; results are in the order of replicates and
     /// do not depend on the number of threads.
     pub fn map<T: Send>(&self, statistic: impl Fn(&[u32]) -> T + Sync) -> Vec<T> {
-        (0..self.n_replicates).into_par_iter().map(|replicate| statistic(&self.weights(replicate))).collect()
+        parallel::map(self.n_replicates, |replicate| statistic(&self.weights(replicate)))
     }
 }
 

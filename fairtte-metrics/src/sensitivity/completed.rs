@@ -1,7 +1,5 @@
 //! The metrics of completed data, for every draw and delta.
 
-use rayon::prelude::*;
-
 use crate::evaluation::evaluated::Input;
 use crate::resampling::Bootstrap;
 use crate::resampling::bootstrap::MAX_REPLICATES;
@@ -9,7 +7,7 @@ use crate::seeds::stream;
 use crate::sensitivity::SensitivitySettings;
 use crate::sensitivity::impute::{Models, Sample, Strata, exponentials};
 use crate::sensitivity::scores::{Requests, Scores, View};
-use crate::{CensoringCurve, CensoringTies, Groups, MetricError, Outcomes, SubjectId};
+use crate::{CensoringCurve, CensoringTies, Groups, MetricError, Outcomes, SubjectId, parallel};
 
 /// Imputations of every bootstrap draw (von Hippel & Bartlett 2021 show that 2 are the most efficient choice).
 pub(super) const WITHIN: usize = 2;
@@ -66,8 +64,7 @@ impl Analysis<'_> {
             let found = self.at_every_delta(&models?, &all, &view, (&uncensored, &exponentials))?;
             Ok((found, n_redrawn))
         };
-        let by_imputation: Vec<(Vec<Scores>, usize)> =
-            (0..imputations).into_par_iter().map(imputation).collect::<Result<_, MetricError>>()?;
+        let by_imputation: Vec<(Vec<Scores>, usize)> = parallel::try_map(imputations, imputation)?;
         let draw = |b: usize| -> [Vec<Scores>; WITHIN] {
             let drawn = drawn_rows(&bootstrap, b);
             let models = match self.strata.fit(self.sample, &drawn) {
@@ -82,7 +79,7 @@ impl Analysis<'_> {
                 found.unwrap_or_else(|error| self.undefined(&error))
             })
         };
-        let by_draw: Vec<_> = (0..replicates).into_par_iter().map(draw).collect();
+        let by_draw = parallel::map(replicates, draw);
         let deltas = 0..self.settings.deltas.len();
         let of_delta = |delta: usize| by_imputation.iter().map(|(found, _)| found[delta].clone()).collect();
         let of_draws = |delta: usize| {

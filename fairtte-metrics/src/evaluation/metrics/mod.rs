@@ -16,10 +16,8 @@ mod scores;
 
 use std::fmt::Debug;
 
-use rayon::prelude::*;
-
 use crate::resampling::lanes::{LANES, LaneWeights};
-use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
+use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves, parallel};
 
 pub use built_in::built_in_metrics;
 pub use causes::cause_metrics;
@@ -187,7 +185,7 @@ impl<'a> WeightBlock<'a> {
             let drawn = weights.iter().any(|weight| *weight > 0);
             drawn.then(|| metric.value(&weights).ok()).flatten()
         };
-        (0..self.n_draws).into_par_iter().map(value).collect()
+        parallel::map(self.n_draws, value)
     }
 
     /// By row and draw; beyond [`n_draws`](Self::n_draws) the weights may be anything.
