@@ -1,4 +1,4 @@
-//! Maps over ranges on the threads of the current pool.
+//! Maps on the threads of the current pool.
 //!
 //! The adaptors of `rayon` are compiled again for every closure that they are called with. Where a call of the closure
 //! takes microseconds or more, one loop over a range that calls it through a pointer does the same and is compiled once.
@@ -8,22 +8,27 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// The values of `0..n`, in this order for any number of threads.
-pub(crate) fn map<T: Send>(n: usize, value: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let values: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();
-    for_each(n, &|place| {
-        let found = value(place);
-        *values[place].lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+/// The values of the items, in their order for any number of threads.
+pub(crate) fn map<I: Send, T: Send>(items: impl IntoIterator<Item = I>, value: impl Fn(I) -> T + Sync) -> Vec<T> {
+    let unfinished = |item| Mutex::new((Some(item), None));
+    let places: Vec<Mutex<(Option<I>, Option<T>)>> = items.into_iter().map(unfinished).collect();
+    for_each(places.len(), &|place| {
+        // Only this call locks the place.
+        let (item, found) = &mut *places[place].lock().unwrap_or_else(PoisonError::into_inner);
+        *found = item.take().map(&value);
     });
-    let found = |value: Mutex<Option<T>>| value.into_inner().unwrap_or_else(PoisonError::into_inner);
-    values.into_iter().map(|value| found(value).expect("every place has its value")).collect()
+    let found = |place: Mutex<(_, Option<T>)>| place.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+    places.into_iter().map(|place| found(place).expect("every place has its value")).collect()
 }
 
-/// The values of `0..n`, or the first error among those found; after an error no other value is begun.
-pub(crate) fn try_map<T: Send, E: Send>(n: usize, value: impl Fn(usize) -> Result<T, E> + Sync) -> Result<Vec<T>, E> {
+/// The values of the items, or the first error among those found; after an error no other value is begun.
+pub(crate) fn try_map<I: Send, T: Send, E: Send>(
+    items: impl IntoIterator<Item = I>,
+    value: impl Fn(I) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let failed = AtomicBool::new(false);
-    let found = map(n, |place| {
-        let found = (!failed.load(Ordering::Relaxed)).then(|| value(place));
+    let found = map(items, |item| {
+        let found = (!failed.load(Ordering::Relaxed)).then(|| value(item));
         if matches!(found, Some(Err(_))) {
             failed.store(true, Ordering::Relaxed);
         }
@@ -44,11 +49,11 @@ mod tests {
     fn values_are_in_the_order_of_the_range_for_any_number_of_threads() {
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let squares = pool.install(|| map(100, |i| i * i));
+            let squares = pool.install(|| map(0..100, |i| i * i));
             assert_eq!(squares, (0..100).map(|i| i * i).collect::<Vec<_>>());
-            assert_eq!(pool.install(|| try_map(100, |i| Ok::<_, ()>(i + 1))), Ok((1..=100).collect()));
+            assert_eq!(pool.install(|| try_map(0..100, |i| Ok::<_, ()>(i + 1))), Ok((1..=100).collect()));
         }
-        assert!(map(0, |i| i).is_empty());
+        assert!(map(0..0, |i| i).is_empty());
     }
 
     #[test]
@@ -59,10 +64,10 @@ mod tests {
             begun.lock().unwrap().push(i);
             if i == 7 { Err(i) } else { Ok(i) }
         };
-        assert_eq!(pool.install(|| try_map(1000, even)), Err(7));
+        assert_eq!(pool.install(|| try_map(0..1000, even)), Err(7));
         assert!(begun.lock().unwrap().iter().all(|i| *i <= 7), "{begun:?}");
         // The last place as well as the first, and every place.
-        assert_eq!(try_map(9, |i| if i == 8 { Err("last") } else { Ok(i) }), Err("last"));
-        assert!(try_map(9, Err::<usize, _>).is_err());
+        assert_eq!(try_map(0..9, |i| if i == 8 { Err("last") } else { Ok(i) }), Err("last"));
+        assert!(try_map(0..9, Err::<usize, _>).is_err());
     }
 }

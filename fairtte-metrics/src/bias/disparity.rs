@@ -79,7 +79,7 @@ impl Transport {
                 values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
             Ok(SortedLine::new(values, representable("range of the projected representation", high - low)?))
         };
-        let lines = parallel::try_map(projected.len(), |column| line(&projected[column]))?;
+        let lines = parallel::try_map(&projected, line)?;
         Ok(Self { rows, lines })
     }
 

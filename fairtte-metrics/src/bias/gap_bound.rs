@@ -128,7 +128,7 @@ pub fn gap_bound(
     // From the fitted curves: gaps and eta.
     let all: Vec<(&SurvivalCurves, &SurvivalCurves)> = models.iter().map(|model| (fitted, model)).collect();
     let errors = distances(&all);
-    let means: Vec<Array2<f64>> = parallel::map(draws.n_unpermuted(), |draw| draws.means(draw, &errors, &present));
+    let means: Vec<Array2<f64>> = parallel::map(0..draws.n_unpermuted(), |draw| draws.means(draw, &errors, &present));
     // Between models: D.
     let mut widest = vec![vec![(-1.0, 0); pairs.len()]; draws.n()];
     let of_models: Vec<(usize, usize)> =

@@ -82,7 +82,7 @@ impl Information {
             }
             Ok(ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.mutual_information()))
         };
-        let permuted: Vec<f64> = parallel::try_map(*n_permutations, information)?;
+        let permuted: Vec<f64> = parallel::try_map(0..*n_permutations, information)?;
         let mut counts = self.empty(labelling);
         (0..self.rows.len()).for_each(|place| counts[self.cell(labelling, place, place)] += 1);
         let expected =

@@ -128,7 +128,7 @@ fn per_column(
         return Err(MetricError::NoSamples);
     }
     let columns: Vec<Vec<f64>> = x.axis_iter(Axis(1)).map(|column| column.to_vec()).collect();
-    let values = parallel::try_map(columns.len(), |column| estimate(&columns[column]))?;
+    let values = parallel::try_map(&columns, |column| estimate(column))?;
     Ok(DimensionInformation::new(values))
 }
 

@@ -107,7 +107,7 @@ impl Input<'_> {
                 let columns: Vec<Vec<f64>> =
                     representation.columns().into_iter().map(|column| column.to_vec()).collect();
                 let bins = |column: &Vec<f64>| self.bins_of_groups(column, members, self.settings.n_clusters);
-                parallel::try_map(columns.len(), |column| bins(&columns[column]))
+                parallel::try_map(&columns, bins)
             }
         }
     }
@@ -244,16 +244,15 @@ impl Input<'_> {
     fn replicates(&self, prepared: &[Prepared]) -> Result<Vec<Vec<Option<f64>>>, MetricError> {
         let settings = self.settings;
         let bootstrap = Bootstrap::new(self.subjects, settings.resample, settings.n_replicates, settings.seed);
-        let batch = |batch: usize| {
+        let batch = |first: usize| {
             settings.stop.check()?;
-            let first = batch * LANES;
             let numbers = first..(first + LANES).min(settings.n_replicates);
             let arrange =
                 |number| Arrangement { group: self.groups.membership().to_vec(), weight: bootstrap.weights(number) };
             let arrangements: Vec<Arrangement> = numbers.map(arrange).collect();
             Ok(prepared.iter().map(|source| source.largest(&arrangements)).collect())
         };
-        let batches: Vec<Vec<Vec<Option<f64>>>> = parallel::try_map(settings.n_replicates.div_ceil(LANES), batch)?;
+        let batches: Vec<Vec<Vec<Option<f64>>>> = parallel::try_map((0..settings.n_replicates).step_by(LANES), batch)?;
         let of_source = |source: usize| batches.iter().flat_map(|batch| batch[source].iter().copied()).collect();
         Ok((0..prepared.len()).map(of_source).collect())
     }
@@ -262,14 +261,13 @@ impl Input<'_> {
         let (n_permutations, seed) = (self.settings.n_permutations, self.settings.seed);
         let strata = prepared.strata.as_deref();
         let permutations = LabelPermutations::new(self.subjects, &prepared.membership, strata, n_permutations, seed)?;
-        let batch = |batch: usize| {
+        let batch = |first: usize| {
             self.settings.stop.check()?;
-            let first = batch * LANES;
             let numbers = first..(first + LANES).min(n_permutations);
             let arrange = |k| Arrangement { group: permutations.labels(k), weight: vec![1; self.subjects.len()] };
             Ok(prepared.largest(&numbers.map(arrange).collect::<Vec<_>>()))
         };
-        let batches: Vec<Vec<Option<f64>>> = parallel::try_map(n_permutations.div_ceil(LANES), batch)?;
+        let batches: Vec<Vec<Option<f64>>> = parallel::try_map((0..n_permutations).step_by(LANES), batch)?;
         Ok(batches.concat())
     }
 

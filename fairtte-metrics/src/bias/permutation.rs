@@ -129,7 +129,7 @@ impl LabelPermutations {
     /// Applies `statistic` to the labels of every permutation, in parallel; results are in the order of permutations
     /// and do not depend on the number of threads.
     pub fn map<T: Send>(&self, statistic: impl Fn(&[Option<GroupId>]) -> T + Sync) -> Vec<T> {
-        parallel::map(self.n_permutations, |permutation| statistic(&self.labels(permutation)))
+        parallel::map(0..self.n_permutations, |permutation| statistic(&self.labels(permutation)))
     }
 }
 

@@ -132,7 +132,7 @@ impl HeldOut {
             sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
             Ok(sorted)
         };
-        Ok(Self { folds: parallel::try_map(N_FOLDS, fold)? })
+        Ok(Self { folds: parallel::try_map(0..N_FOLDS, fold)? })
     }
 
     /// Mean AUC of the folds, every row counted `weight(row)` times; `None` if a fold has one class only.
@@ -147,7 +147,7 @@ impl HeldOut {
             let weights = bootstrap.weights(replicate);
             Ok(self.auc(|row| weights[row]))
         };
-        let replicates: Vec<Option<f64>> = parallel::try_map(bootstrap.n_replicates(), of_replicate)?;
+        let replicates: Vec<Option<f64>> = parallel::try_map(0..bootstrap.n_replicates(), of_replicate)?;
         percentile_interval(&replicates.into_iter().flatten().collect::<Vec<_>>(), settings.level)
     }
 }

@@ -380,8 +380,7 @@ impl Evaluated<'static> {
         let Input { outcomes, groups, .. } = *input;
         let bootstrap = input.bootstrap()?;
         let rows: Vec<Vec<usize>> = input.slices().map(|(_, rows)| rows).collect();
-        let slices: Vec<ClassSlice> =
-            parallel::map(rows.len(), |slice| ClassSlice::new(rows[slice].clone(), predictions, class));
+        let slices: Vec<ClassSlice> = parallel::map(rows, |rows| ClassSlice::new(rows, predictions, class));
         let mut of_groups = slices[1..].iter();
         let attributes = groups.iter().map(|groups| {
             let of_group = |_: &[usize]| of_groups.next().map(ClassSlice::to_slice).ok_or(MetricError::NoSamples);
@@ -419,7 +418,7 @@ fn values(slices: &[ClassSlice], draws: Draws<'_>, stop: &Stop) -> Result<Values
         let by_slice: Vec<Vec<ClassValues>> = slices.iter().map(|slice| slice.replicates(&weights, n_draws)).collect();
         Ok((0..n_draws).map(|draw| by_slice.iter().map(|of_slice| of_slice[draw]).collect()).collect())
     };
-    let values = parallel::try_map(draws.n_blocks(), of_block)?.into_iter().flatten().collect();
+    let values = parallel::try_map(0..draws.n_blocks(), of_block)?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; N_CLASS_METRICS]; slices.len()] })
 }
 

@@ -96,7 +96,7 @@ fn per_attribute(
 ) -> Result<Vec<PerGroup<Slice>>, MetricError> {
     let Input { subjects, outcomes, groups, .. } = *input;
     let of_attribute = |groups| PerGroup::compute(groups, outcomes, Some(subjects), |rows| Ok(slice(rows)));
-    parallel::try_map(groups.len(), |attribute| of_attribute(&groups[attribute]))
+    parallel::try_map(groups, of_attribute)
 }
 
 impl Slice {

@@ -226,7 +226,7 @@ impl<'a> Power<'a> {
     /// Those of [`evaluate`](crate::evaluate).
     pub fn at(&self, share: f64) -> Result<Vec<(String, String, PowerAt)>, MetricError> {
         let of_repeat = |repeat: usize| self.repeat(share, repeat);
-        let found: Vec<Vec<(String, String, Found)>> = parallel::try_map(self.settings.repeats, of_repeat)?;
+        let found: Vec<Vec<(String, String, Found)>> = parallel::try_map(0..self.settings.repeats, of_repeat)?;
         let Some(first) = found.first() else { return Ok(vec![]) };
         let of_metric = |(metric, (name, label, _)): (usize, &(String, String, Found))| {
             let all = || found.iter().map(move |of_repeat| &of_repeat[metric].2);

@@ -178,7 +178,7 @@ fn values(
         let of_draw = |draw: usize| by_slice.iter().map(|of_slice| of_slice[draw].clone()).collect();
         Ok((0..n_draws).map(of_draw).collect())
     };
-    let values = parallel::try_map(draws.n_blocks(), of_block)?.into_iter().flatten().collect();
+    let values = parallel::try_map(0..draws.n_blocks(), of_block)?.into_iter().flatten().collect();
     Ok(Values { values, n_partial: vec![vec![0; n_metrics]; slices.len()] })
 }
 

@@ -169,11 +169,8 @@ impl BinPlan {
 
     /// Ranks the samples of some bins; `curves` are those of the plan.
     pub(crate) fn rank(&self, bins: Range<usize>, curves: &SurvivalCurves) -> Vec<RankedBin> {
-        let together: Vec<&[PlannedBin]> = self.bins[bins].chunks(BINS_READ_TOGETHER).collect();
-        parallel::map(together.len(), |number| self.rank_together(together[number], curves))
-            .into_iter()
-            .flatten()
-            .collect()
+        let together = self.bins[bins].chunks(BINS_READ_TOGETHER);
+        parallel::map(together, |bins| self.rank_together(bins, curves)).into_iter().flatten().collect()
     }
 
     /// What `found` makes of all bins, a few at a time: only those that are at work are in memory.

@@ -216,7 +216,7 @@ impl Bootstrap {
     /// Applies `statistic` to the weights of every replicate, in parallel; results are in the order of replicates and
     /// do not depend on the number of threads.
     pub fn map<T: Send>(&self, statistic: impl Fn(&[u32]) -> T + Sync) -> Vec<T> {
-        parallel::map(self.n_replicates, |replicate| statistic(&self.weights(replicate)))
+        parallel::map(0..self.n_replicates, |replicate| statistic(&self.weights(replicate)))
     }
 }
 

@@ -64,7 +64,7 @@ impl Analysis<'_> {
             let found = self.at_every_delta(&models?, &all, &view, (&uncensored, &exponentials))?;
             Ok((found, n_redrawn))
         };
-        let by_imputation: Vec<(Vec<Scores>, usize)> = parallel::try_map(imputations, imputation)?;
+        let by_imputation: Vec<(Vec<Scores>, usize)> = parallel::try_map(0..imputations, imputation)?;
         let draw = |b: usize| -> [Vec<Scores>; WITHIN] {
             let drawn = drawn_rows(&bootstrap, b);
             let models = match self.strata.fit(self.sample, &drawn) {
@@ -79,7 +79,7 @@ impl Analysis<'_> {
                 found.unwrap_or_else(|error| self.undefined(&error))
             })
         };
-        let by_draw = parallel::map(replicates, draw);
+        let by_draw = parallel::map(0..replicates, draw);
         let deltas = 0..self.settings.deltas.len();
         let of_delta = |delta: usize| by_imputation.iter().map(|(found, _)| found[delta].clone()).collect();
         let of_draws = |delta: usize| {

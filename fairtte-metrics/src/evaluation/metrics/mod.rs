@@ -185,7 +185,7 @@ impl<'a> WeightBlock<'a> {
             let drawn = weights.iter().any(|weight| *weight > 0);
             drawn.then(|| metric.value(&weights).ok()).flatten()
         };
-        parallel::map(self.n_draws, value)
+        parallel::map(0..self.n_draws, value)
     }
 
     /// By row and draw; beyond [`n_draws`](Self::n_draws) the weights may be anything.
