@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fairtte_images::{InvalidSetting, Settings};
+
 use crate::predictions::looks_like::LooksLike;
 use crate::predictions::other_scale::OtherScale;
 use crate::predictions::repairs::{MOST_REPAIRED, REPAIR_LIMIT};
@@ -708,4 +710,15 @@ fn leaks_hint(leaks: &[Leak], n_leaks: usize) -> String {
 
 fn place_hint(place: Option<&Place>) -> String {
     place.map(|place| format!(" ({place})")).unwrap_or_default()
+}
+
+impl From<InvalidSetting> for DataError {
+    fn from(InvalidSetting { of, field, value, expected }: InvalidSetting) -> Self {
+        let of = match of {
+            Settings::Image => SettingsOf::Image,
+            Settings::Augmentation => SettingsOf::Augmentation,
+            Settings::Blur => SettingsOf::Shift,
+        };
+        Self::InvalidSetting { of, field, value, expected }
+    }
 }

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Inspect) -> Result<(), CliError> {
             }
             Err(problem) => {
                 if arguments.json {
-                    let (reason, sentence) = (problem.reason, &problem.detail);
+                    let (reason, sentence) = (problem.fault.code(), &problem.detail);
                     entries.push(json!({ "file": name, "accepted": false, "reason": reason, "sentence": sentence }));
                 } else if n_files > 1 {
                     say(format!("{name} is refused: {}", problem.detail));

@@ -14,7 +14,7 @@ impl RunFile {
     /// [`CliError`] naming the key, its value and what was expected.
     pub fn check(&self) -> Result<(), CliError> {
         self.split.check()?;
-        self.image.check()?;
+        self.image.check().map_err(DataError::from)?;
         self.check_inputs()?;
         self.evaluation.validate()?;
         self.check_outcome()?;
@@ -36,7 +36,8 @@ impl RunFile {
         if self.is_tabular() {
             return Ok(None);
         }
-        Ok(Some(Augmentation::new(&self.augmentation, &self.image, self.data.name())?))
+        let augmentation = Augmentation::new(&self.augmentation, &self.image, self.data.name());
+        Ok(Some(augmentation.map_err(DataError::from)?))
     }
 
     /// What is there for one of several causes, and what is only there for one.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use fairtte_images::Fault;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a row was left out; the order is that of the steps, and the first that applies is used.
@@ -142,13 +143,13 @@ impl Reason {
             Self::AtOrAfterEvent => "at_or_after_event",
             Self::FinalVisit => "final_visit",
             Self::UnknownRace => "unknown_race",
-            Self::ImageMissing => "image_missing",
-            Self::ImageEmpty => "image_empty",
-            Self::ImageUnopened => "image_unopened",
-            Self::ImageUnreadable => "image_unreadable",
-            Self::ImageUnsupported => "image_unsupported",
-            Self::ImageWrongDimensions => "image_wrong_dimensions",
-            Self::ImageNonFinite => "image_non_finite",
+            Self::ImageMissing => Fault::Missing.code(),
+            Self::ImageEmpty => Fault::Empty.code(),
+            Self::ImageUnopened => Fault::Unopened.code(),
+            Self::ImageUnreadable => Fault::Unreadable.code(),
+            Self::ImageUnsupported => Fault::Unsupported.code(),
+            Self::ImageWrongDimensions => Fault::WrongDimensions.code(),
+            Self::ImageNonFinite => Fault::NonFinite.code(),
             Self::CensoredByHorizon => "censored_by_horizon",
         }
     }
@@ -191,6 +192,20 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
+    }
+}
+
+impl From<Fault> for Reason {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Missing => Self::ImageMissing,
+            Fault::Empty => Self::ImageEmpty,
+            Fault::Unopened => Self::ImageUnopened,
+            Fault::Unreadable => Self::ImageUnreadable,
+            Fault::Unsupported => Self::ImageUnsupported,
+            Fault::WrongDimensions => Self::ImageWrongDimensions,
+            Fault::NonFinite => Self::ImageNonFinite,
+        }
     }
 }
 

@@ -1,104 +1,15 @@
-//! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
+//! From image files to pixels, and one memory-mapped array per cohort. Decoding, resizing and descriptions of files are those of
+//! `fairtte-images`.
 
-mod dicom_series;
-mod inspect;
-mod label_map;
-mod limits;
 mod mask;
-mod nifti;
-mod picture;
-mod prepare;
-mod recipe;
-mod resize;
 mod store;
-mod volume;
-mod volume_resize;
 
-use serde::{Deserialize, Serialize};
-
-pub(crate) use dicom_series::slice_files;
-pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
-pub use label_map::{LabelMap, VolumePlace, read_label_map};
-pub use limits::Limits;
-pub use mask::{check_mask_shapes, classes_of_values, resize_labels, write_mask};
-pub use nifti::{AffineSource, ByteOrder, Matrix};
-pub use picture::{
-    Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
+pub use fairtte_images::{
+    AffineSource, ByteOrder, Colour, DecodedPicture, Fault, ImageConfig, Inspection, LabelMap, Limits, Matrix,
+    NonFinite, Number, Picture, PictureFormat, PixelValue, Pixels, Resampling, Samples, Statistics, StoredPixels,
+    Undecodable, ValueAt, Volume, VolumeConfig, VolumePlace, VolumeRange, decode_picture, decode_picture_full,
+    decode_volume, decode_volume_file, inspect_file, prepare_image, read_label_map, recipe, resize_labels,
+    resize_picture, resize_volume,
 };
-pub use prepare::{Pixels, Undecodable, prepare_image};
-pub use recipe::recipe;
-pub use resize::resize_picture;
-pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels, StoredShard};
-pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
-pub use volume_resize::{Resampling, resize_volume};
-
-use crate::{DataError, SettingsOf};
-
-/// Size and channels to which every image of a cohort is converted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ImageConfig {
-    /// `[height, width]` of pictures or `[depth, height, width]` of volumes, in pixels, each in 1..=4096;
-    /// `[64, 64]` if not given.
-    pub size: Vec<usize>,
-    /// 1: colour becomes luma (ITU-R BT.601, as Pillow's `convert("L")`); 3: gray is repeated, colour is kept. 1 if not
-    /// given.
-    pub channels: usize,
-    /// `true`: JPEG files are always decoded at full size. `false`: large ones at 1/2, 1/4 or 1/8 of it when that still
-    /// leaves twice the wanted size, which is faster and differs by a fraction of a gray level. `false` if not given.
-    pub exact: bool,
-    /// How volumes are read; not used for pictures.
-    pub volume: VolumeConfig,
-    /// Limits on the size of an image.
-    pub limits: Limits,
-    /// Whether the files are masks, whose pixels are classes; no setting of a run file.
-    #[serde(skip)]
-    pub is_mask: bool,
-}
-
-impl Default for ImageConfig {
-    fn default() -> Self {
-        Self {
-            size: vec![64, 64],
-            channels: 1,
-            exact: false,
-            volume: VolumeConfig::default(),
-            limits: Limits::default(),
-            is_mask: false,
-        }
-    }
-}
-
-impl ImageConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`DataError::InvalidSetting`] naming the key.
-    pub fn check(&self) -> Result<(), DataError> {
-        if !matches!(self.size.len(), 2 | 3) || self.size.iter().any(|extent| !(1..=4096).contains(extent)) {
-            let expected = "[height, width] or [depth, height, width], each from 1 to 4096";
-            return Err(DataError::setting(SettingsOf::Image, "size", format!("{:?}", self.size), expected));
-        }
-        if !matches!(self.channels, 1 | 3) {
-            return Err(DataError::setting(SettingsOf::Image, "channels", self.channels, "1 or 3"));
-        }
-        self.limits.check()
-    }
-
-    /// The settings for the masks of these images: one class per pixel, in their size.
-    #[must_use]
-    pub fn of_masks(&self) -> Self {
-        Self { channels: 1, is_mask: true, ..self.clone() }
-    }
-
-    /// Whether the images are volumes.
-    pub fn is_volume(&self) -> bool {
-        self.size.len() == 3
-    }
-
-    /// Pixels of one channel of one image.
-    pub fn n_pixels(&self) -> usize {
-        self.size.iter().product()
-    }
-}
+pub use mask::{check_mask_shapes, classes_of_values, write_mask};
+pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredShard};

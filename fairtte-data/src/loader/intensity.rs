@@ -16,7 +16,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use crate::cohort::Cohort;
-use crate::image::{ImageConfig, ImageStore, StoredPixels};
+use crate::image::{ImageConfig, ImageStore};
 use crate::{DataError, SettingsOf};
 
 /// The transformation of intensities after they are scaled to \[0, 1\].
@@ -131,12 +131,8 @@ impl Intensity {
         let n_stored = store.n_stored_channels();
         let none = || vec![(0_u128, 0_u128); n_stored];
         let image = |row: &usize| {
-            let mut sums = none();
-            match store.pixels(store_position(store, cohort, *row)?) {
-                StoredPixels::Picture(pixels) => add(&mut sums, pixels),
-                StoredPixels::Volume(voxels) => add(&mut sums, voxels),
-            }
-            Ok::<_, DataError>(sums)
+            let sums = store.pixels(store_position(store, cohort, *row)?).sums(n_stored).into_iter();
+            Ok::<_, DataError>(sums.map(|(sum, squares)| (u128::from(sum), u128::from(squares))).collect())
         };
         let both = |first: Vec<(u128, u128)>, second: Vec<(u128, u128)>| {
             let sums = first.into_iter().zip(second);
@@ -171,17 +167,4 @@ pub(crate) fn store_position(store: &ImageStore, cohort: &Cohort, row: usize) ->
     store
         .position(sample)
         .ok_or_else(|| DataError::ImageNotStored { sample: sample.to_string(), store: store.path().to_owned() })
-}
-
-fn add<T: Copy + Into<u64>>(sums: &mut [(u128, u128)], pixels: &[T]) {
-    let n_per_channel = pixels.len() / sums.len();
-    for ((sum, sum_of_squares), channel) in sums.iter_mut().zip(pixels.chunks_exact(n_per_channel)) {
-        // One image holds fewer than 2^32 pixels of at most 2^16, so 64 bits hold its sums.
-        let (first, second) = channel.iter().fold((0_u64, 0_u64), |(first, second), pixel| {
-            let pixel: u64 = (*pixel).into();
-            (first + pixel, second + pixel * pixel)
-        });
-        *sum += u128::from(first);
-        *sum_of_squares += u128::from(second);
-    }
 }

@@ -1,11 +1,11 @@
 //! How one batch is made: pixels or features, masks, identities.
 
+use fairtte_images::augment::Draw;
+use fairtte_images::{Scratch, StoredPixels, StoredValue, Transform, map_labels};
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 
-use super::conversion::{Changes, Scratch};
-use super::{Augmentation, HostBatch, Input, Loader, MaskInput, PARALLEL_VALUES, Stored, augment, stored};
-use crate::image::StoredPixels;
+use super::{Augmentation, HostBatch, Input, Loader, MaskInput, PARALLEL_VALUES, Stored, draws, stored};
 
 impl Loader<'_> {
     /// `draws` holds for every row the number of its earlier draws in the epoch; `None` for prediction.
@@ -23,11 +23,14 @@ impl Loader<'_> {
                     return;
                 }
             };
-            let augmentation = self.drawn(row, draws.map(|draws| draws[at]), seed, epoch);
+            let change = self.drawn(row, draws.map(|draws| draws[at]), seed, epoch);
+            let augmentation = change.as_ref().map(|(augmentation, draw)| (*augmentation, draw));
+            let transform = |intensities: &mut [f32], shape: &[usize]| {
+                self.transforms.iter().for_each(|transform| transform.apply(row, epoch, intensities, shape));
+            };
             let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
-            let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
-            let changes = Changes { transforms, row, epoch, augmentation };
-            conversion.convert(store.pixels(position), &changes, scratch, values);
+            let transform: Option<Transform<'_>> = if is_concerned { Some(&transform) } else { None };
+            conversion.convert(store.pixels(position), transform, augmentation, scratch, values);
         };
         if pixels.len() < PARALLEL_VALUES {
             let mut scratch = Scratch::default();
@@ -63,10 +66,10 @@ impl Loader<'_> {
     }
 
     /// Stored values of some rows, cut and mirrored, `[rows, stored channels, ..]`, in words.
-    fn words<'s, V: stored::Value>(
+    fn words<'s, V: StoredValue>(
         &'s self,
         rows: &[usize],
-        change: impl Fn(usize) -> Option<(&'s Augmentation, augment::Draw)> + Sync,
+        change: impl Fn(usize) -> Option<(&'s Augmentation, Draw)> + Sync,
     ) -> Option<Vec<i32>> {
         let Input::Images { store, positions, .. } = &self.input else { return None };
         let n_values = store.n_stored_channels() * self.size().iter().product::<usize>();
@@ -74,7 +77,7 @@ impl Loader<'_> {
             let giver = self.inputs.get(rows[at]).copied().unwrap_or(rows[at]);
             let Some(source) = V::of(store.pixels(positions[giver])) else { return false };
             match change(at) {
-                Some((augmentation, draw)) => augmentation.apply_straight(&draw, source, target),
+                Some((augmentation, draw)) => V::cut(augmentation, &draw, source, target),
                 None => target.copy_from_slice(source),
             }
             true
@@ -89,10 +92,10 @@ impl Loader<'_> {
     }
 
     /// The change of the image of a row, which `earlier` draws of it precede in the epoch; `None` for prediction.
-    fn drawn(&self, row: usize, earlier: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, augment::Draw)> {
+    fn drawn(&self, row: usize, earlier: Option<u64>, seed: u64, epoch: u64) -> Option<(&Augmentation, Draw)> {
         let augmentation = self.augmentation.as_ref()?;
         let sample = &self.cohort.samples[row].sample_id;
-        let draw = earlier.map(|earlier| augmentation.draw(seed, epoch, sample, earlier));
+        let draw = earlier.map(|earlier| draws::draw(augmentation, seed, epoch, sample, earlier));
         Some((augmentation, draw.unwrap_or_else(|| augmentation.centre())))
     }
 
@@ -127,9 +130,7 @@ impl Loader<'_> {
                 Some((augmentation, draw)) => augmentation.apply_to_labels(&draw, stored, mask),
                 None => mask.copy_from_slice(stored),
             }
-            for label in mask {
-                *label = masks.classes[usize::from(*label)];
-            }
+            map_labels(mask, &masks.classes);
         }
         labels
     }

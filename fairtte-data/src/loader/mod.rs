@@ -6,16 +6,15 @@
 //! one sample is merged with the previous batch, because batch normalisation needs two.
 
 mod ahead;
-pub(crate) mod augment;
 mod batches;
 pub(crate) mod intensity;
 
 pub use ahead::Ahead;
-pub use augment::{Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip};
 pub use batches::Batches;
+pub use fairtte_images::augment::{Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip};
 pub use intensity::{Intensity, IntensityConfig};
 
-mod conversion;
+mod draws;
 mod making;
 mod order;
 mod stored;
@@ -25,9 +24,9 @@ pub use stored::Stored;
 
 use std::fmt;
 
+use fairtte_images::Conversion;
 use fairtte_metrics::{GroupId, SampleId};
 
-use self::conversion::Conversion;
 use self::intensity::store_position;
 use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::cohort::Cohort;
@@ -176,7 +175,8 @@ impl<'a> Loader<'a> {
         }
         let positions = (0..cohort.n()).map(|row| store_position(store, cohort, row));
         let positions = positions.collect::<Result<_, _>>()?;
-        let conversion = Conversion::new(store, intensity);
+        let Intensity { mean, standard_deviation, per_image } = intensity;
+        let conversion = Conversion::new(store.stored_shape(), mean, standard_deviation, *per_image);
         let input = Input::Images { store, positions, conversion };
         Ok(Self::over(input, cohort, groups))
     }

@@ -1,7 +1,7 @@
 //! Images of a batch as they are stored, for a device that scales them itself: a quarter of the bytes of a picture in single
 //! precision, half of those of a volume, and no arithmetic on the host.
 
-use crate::image::StoredPixels;
+use fairtte_images::StoredValue;
 
 /// The images of a batch as they are stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,31 +17,8 @@ pub struct Stored {
     pub scale: Vec<(f32, f32)>,
 }
 
-/// Values of one width.
-pub(super) trait Value: bytemuck::Pod + Send + Sync {
-    const BITS: usize;
-    /// Of stored pixels that have this width.
-    fn of(stored: StoredPixels<'_>) -> Option<&[Self]>;
-}
-
-impl Value for u8 {
-    const BITS: usize = 8;
-
-    fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
-        if let StoredPixels::Picture(pixels) = stored { Some(pixels) } else { None }
-    }
-}
-
-impl Value for u16 {
-    const BITS: usize = 16;
-
-    fn of(stored: StoredPixels<'_>) -> Option<&[Self]> {
-        if let StoredPixels::Volume(voxels) = stored { Some(voxels) } else { None }
-    }
-}
-
 /// The words of `n` values that `fill` writes, if it returns `true`.
-pub(super) fn words<V: Value>(n: usize, fill: impl FnOnce(&mut [V]) -> bool) -> Option<Vec<i32>> {
+pub(super) fn words<V: StoredValue>(n: usize, fill: impl FnOnce(&mut [V]) -> bool) -> Option<Vec<i32>> {
     let per_word = 32 / V::BITS;
     let mut words = vec![0_i32; n.div_ceil(per_word)];
     let filled = fill(&mut bytemuck::cast_slice_mut(&mut words)[..n]);
@@ -60,7 +37,7 @@ mod tests {
 
     #[test]
     fn values_are_packed_from_the_lowest_bits_on() {
-        fn of<V: Value>(values: &[V]) -> Vec<i32> {
+        fn of<V: StoredValue>(values: &[V]) -> Vec<i32> {
             let write = |place: &mut [V]| {
                 place.copy_from_slice(values);
                 true

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::blur::GaussianBlur;
 use crate::{DataError, SettingsOf};
+use fairtte_images::GaussianBlur;
 
 /// Settings of [`apply_shift`](super::apply_shift); at least one of `blur`, `time-noise`, `censoring-flip`, `permute` and
 /// `undersample`.

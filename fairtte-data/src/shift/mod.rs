@@ -20,8 +20,8 @@
 //!
 //! Samples of the validation and test parts, and samples in no group of the attribute, are unchanged to the last bit.
 
-mod blur;
 mod config;
+mod group_blur;
 mod permute;
 mod record;
 #[cfg(test)]
@@ -33,9 +33,9 @@ use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{GroupId, Groups, SampleId};
 use rand::Rng as _;
 
-pub(crate) use blur::WIDEST;
-pub use blur::{GaussianBlur, GroupBlur};
 pub use config::{ShiftConfig, ShiftGroup, TimeNoise};
+pub use fairtte_images::GaussianBlur;
+pub use group_blur::GroupBlur;
 pub use permute::{ShiftedRows, shifted_rows};
 pub use record::{ChangedSample, ShiftRecord};
 

@@ -4,6 +4,7 @@
 //! stream and always the same number of variates, so that a knob changes no other draw: two simulations with the same
 //! seed and different knobs are paired.
 
+use fairtte_images::drawn::{Attributes, Race};
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
@@ -28,40 +29,6 @@ const VISIT_SPAN: f64 = 0.8;
 const AGE_THRESHOLD: u32 = 60;
 /// Smallest time written, in the unit of the run.
 const SMALLEST_TIME: f64 = 0.001;
-
-/// The visible attributes A of a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attributes {
-    pub female: bool,
-    /// Years, 21 to 89.
-    pub age: u32,
-    pub race: Race,
-}
-
-impl Attributes {
-    pub fn sex(self) -> &'static str {
-        if self.female { "F" } else { "M" }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Race {
-    White,
-    Black,
-    Asian,
-    Other,
-}
-
-impl Race {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::White => "White",
-            Self::Black => "Black",
-            Self::Asian => "Asian",
-            Self::Other => "Other",
-        }
-    }
-}
 
 /// One person of the graph; times in years from the first image.
 #[derive(Clone, Debug)]

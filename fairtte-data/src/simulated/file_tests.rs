@@ -10,7 +10,9 @@ use std::path::Path;
 use fairtte_metrics::seeds::stream;
 use nifti::{NiftiObject as _, NiftiVolume as _, ReaderOptions};
 
-use super::causal::{Attributes, CausalModel, Race, Sample};
+use fairtte_images::drawn::{Attributes, Race};
+
+use super::causal::{CausalModel, Sample};
 use super::*;
 
 const ADULT: Attributes = Attributes { female: false, age: 50, race: Race::White };
@@ -119,7 +121,7 @@ fn nifti_files_are_read_back_by_an_independent_reader() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("head.nii.gz");
     let size = [12, 14, 18];
-    let volume = volume::draw(size, ADULT, 0.0, &mut stream(1, "body", &[]), &mut stream(1, "image", &[]));
+    let volume = drawn::volume(size, ADULT, 0.0, &mut stream(1, "body", &[]), &mut stream(1, "image", &[]));
     write::write_nifti(&path, size, &volume.brightness).unwrap();
 
     let object = ReaderOptions::new().read_file(&path).unwrap();
@@ -241,7 +243,7 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
 fn brightness_of_the_lungs_and_of_the_brain_follows_the_severity() {
     let (lungs, x_z) = hand_feature(300, |s| {
         let (mut body, mut rng) = (stream(1, "body", &[s.subject]), stream(1, "image", &[s.subject]));
-        let film = film::draw([64, 64], s.person.attributes, s.x_z, &mut body, &mut rng);
+        let film = drawn::film([64, 64], s.person.attributes, s.x_z, &mut body, &mut rng);
         (film.brightness, film.lungs)
     });
     let found = rank_correlation(&lungs, &x_z);
@@ -249,7 +251,7 @@ fn brightness_of_the_lungs_and_of_the_brain_follows_the_severity() {
 
     let (brain, x_z) = hand_feature(100, |s| {
         let (mut body, mut rng) = (stream(1, "body", &[s.subject]), stream(1, "image", &[s.subject]));
-        let volume = volume::draw([24, 32, 32], s.person.attributes, s.x_z, &mut body, &mut rng);
+        let volume = drawn::volume([24, 32, 32], s.person.attributes, s.x_z, &mut body, &mut rng);
         (volume.brightness, volume.brain)
     });
     let found = rank_correlation(&brain, &x_z);
@@ -265,7 +267,7 @@ fn the_stated_disease_is_where_the_picture_of_a_healthy_person_differs() {
         let draw = |x_z: f64| {
             let (mut body, mut rng) =
                 (stream(3, "simulate-body", &[subject]), stream(3, "simulate-image", &[subject, visit]));
-            film::draw([48, 40], sample.person.attributes, x_z, &mut body, &mut rng)
+            drawn::film([48, 40], sample.person.attributes, x_z, &mut body, &mut rng)
         };
         let (own, healthy) = (draw(sample.x_z), draw(-12.0));
         let stated = disease(&config, 3, subject, visit).unwrap();
@@ -290,11 +292,11 @@ fn the_stated_disease_is_where_the_picture_of_a_healthy_person_differs() {
 #[test]
 fn severity_and_attributes_change_only_their_own_part_of_a_picture() {
     let draw = |who: Attributes, x_z: f64| {
-        film::draw([64, 64], who, x_z, &mut stream(1, "body", &[]), &mut stream(1, "image", &[]))
+        drawn::film([64, 64], who, x_z, &mut stream(1, "body", &[]), &mut stream(1, "image", &[]))
     };
     let (mild, severe) = (draw(ADULT, -1.0), draw(ADULT, 1.0));
     assert!(mild.lungs == severe.lungs);
-    let outside = |film: &film::Film| -> Vec<u64> {
+    let outside = |film: &drawn::Film| -> Vec<u64> {
         film.brightness.iter().zip(&film.lungs).filter(|(_, lung)| **lung <= 0.0).map(|(b, _)| b.to_bits()).collect()
     };
     assert!(outside(&mild) == outside(&severe), "the disease is inside the lungs");

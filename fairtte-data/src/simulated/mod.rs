@@ -42,9 +42,6 @@ mod causal;
 mod config;
 mod discs;
 mod error;
-mod film;
-mod shading;
-mod volume;
 mod write;
 
 #[cfg(test)]
@@ -56,6 +53,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fairtte_images::drawn;
 use fairtte_metrics::seeds::stream;
 use rayon::prelude::*;
 
@@ -159,7 +157,7 @@ fn describe(out: &Path, counts: Counts, reused: bool) -> Simulation {
 pub fn disease(config: &SimulationConfig, seed: u64, subject: u64, visit: u64) -> Result<Vec<f64>, SimulationError> {
     config.validate()?;
     let sample = CausalModel::new(config, seed).sample(subject, visit);
-    Ok(match drawn(config, seed, &sample) {
+    Ok(match draw(config, seed, &sample) {
         Drawn::Film(_, film) => film.disease,
         Drawn::Volume(_, volume) => volume.disease,
     })
@@ -167,22 +165,22 @@ pub fn disease(config: &SimulationConfig, seed: u64, subject: u64, visit: u64) -
 
 /// An image before it is written, with its size.
 enum Drawn {
-    Film([usize; 2], film::Film),
-    Volume([usize; 3], volume::Volume),
+    Film([usize; 2], drawn::Film),
+    Volume([usize; 3], drawn::Volume),
 }
 
-fn drawn(config: &SimulationConfig, seed: u64, sample: &Sample) -> Drawn {
+fn draw(config: &SimulationConfig, seed: u64, sample: &Sample) -> Drawn {
     let mut body = stream(seed, "simulate-body", &[sample.subject]);
     let mut rng = stream(seed, "simulate-image", &[sample.subject, sample.visit]);
     let who = drawn_attributes(config, seed, sample.subject, sample.person.attributes);
     match (config.kind, config.size.as_slice()) {
         (PictureKind::Films, &[height, width]) => {
             let size = [height, width];
-            Drawn::Film(size, film::draw(size, who, sample.x_z, &mut body, &mut rng))
+            Drawn::Film(size, drawn::film(size, who, sample.x_z, &mut body, &mut rng))
         }
         (PictureKind::Volumes, &[depth, height, width]) => {
             let size = [depth, height, width];
-            Drawn::Volume(size, volume::draw(size, who, sample.x_z, &mut body, &mut rng))
+            Drawn::Volume(size, drawn::volume(size, who, sample.x_z, &mut body, &mut rng))
         }
         _ => unreachable!("a validated config has one size per axis"),
     }
@@ -190,7 +188,7 @@ fn drawn(config: &SimulationConfig, seed: u64, sample: &Sample) -> Drawn {
 
 fn write_image(config: &SimulationConfig, seed: u64, out: &Path, sample: &Sample) -> Result<(), SimulationError> {
     let path = out.join(image_name(config, sample));
-    match drawn(config, seed, sample) {
+    match draw(config, seed, sample) {
         Drawn::Film(size, film) => write::write_png(&path, size, &film.brightness),
         Drawn::Volume(size, volume) => write::write_nifti(&path, size, &volume.brightness),
     }

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::DataError;
 use crate::cohort::Cohort;
-use crate::image::slice_files;
+use fairtte_images::slice_files;
 
 use super::leak::{Leak, Placed};
 use super::{Part, Split, file};

@@ -5,7 +5,7 @@ use std::path::Path;
 use approx::assert_abs_diff_eq;
 use fairtte_data::ImageStore;
 use fairtte_data::cohort::Reason;
-use fairtte_data::image::{ImageConfig, Undecodable, decode_volume, prepare_image};
+use fairtte_data::image::{Fault, ImageConfig, Undecodable, decode_volume, prepare_image};
 
 use crate::make;
 
@@ -76,7 +76,7 @@ fn bad_volumes_have_a_reason_and_a_sentence() {
     let at = |name: &str| folder.path().join(name);
     let check = |name: &str, reason: Reason, part: &str| {
         let failed = failure(&at(name), &volumes());
-        assert_eq!(failed.reason, reason, "{name}: {}", failed.detail);
+        assert_eq!(Reason::from(failed.fault), reason, "{name}: {}", failed.detail);
         assert!(failed.detail.contains(part), "{name}: {}", failed.detail);
     };
     let write = |name: &str, bytes: &[u8]| make::write_maybe_gzipped(&at(name), bytes);
@@ -131,7 +131,7 @@ fn a_flipped_bit_in_a_gzip_stream_is_noticed() {
     let last = bytes.len() - 5;
     bytes[last] ^= 0x40;
     std::fs::write(&path, bytes).unwrap();
-    assert_eq!(failure(&path, &volumes()).reason, Reason::ImageUnreadable);
+    assert_eq!(failure(&path, &volumes()).fault, Fault::Unreadable);
 }
 
 #[test]

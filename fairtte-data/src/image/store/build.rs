@@ -180,7 +180,7 @@ fn bytes_and_hash(pixels: Pixels) -> (Vec<u8>, blake3::Hash) {
 fn exclusion(sample: &Sample, undecodable: &Undecodable) -> Exclusion {
     Exclusion {
         sample_id: sample.sample_id.clone(),
-        reason: undecodable.reason,
+        reason: undecodable.fault.into(),
         source: format!("{}: {}", sample.image.display(), undecodable.detail),
     }
 }

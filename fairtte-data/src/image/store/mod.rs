@@ -12,6 +12,14 @@ mod damage;
 mod index;
 mod mmap;
 mod plan;
+#[cfg(all(test, feature = "dicom"))]
+#[expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "a failing unwrap is a failing test; made-up values are small"
+)]
+mod series_tests;
 mod shard;
 
 use std::collections::HashMap;
@@ -28,7 +36,7 @@ use self::build::Build;
 use self::index::Index;
 use self::plan::{Element, Layout, Plan};
 use self::shard::{Shard, ShardHeader};
-use super::ImageConfig;
+use super::{ImageConfig, StoredPixels};
 use crate::DataError;
 use crate::cohort::Cohort;
 use crate::cohort::exclusions::Exclusion;
@@ -46,15 +54,6 @@ pub struct ImageStore {
     places: Vec<(u32, u32)>,
     positions: HashMap<SampleId, usize>,
     n_channels: usize,
-}
-
-/// The pixels of one image as they are stored; intensities in \[0, 1\] are value / 255 or value / 65535.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum StoredPixels<'a> {
-    /// A picture, `[channels, height, width]`.
-    Picture(&'a [u8]),
-    /// A volume, `[depth, height, width]`.
-    Volume(&'a [u16]),
 }
 
 /// A file of a store: from byte `begin` on the pixels of `n` images, one after the other, little endian.

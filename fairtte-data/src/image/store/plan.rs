@@ -10,12 +10,13 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use fairtte_images::slice_files;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use super::StoreOptions;
 use crate::cohort::{Cohort, Sample};
-use crate::image::{ImageConfig, recipe, slice_files};
+use crate::image::{ImageConfig, recipe};
 
 /// Incremented when the layout of the files changes.
 const LAYOUT_VERSION: u32 = 2;
