@@ -76,7 +76,7 @@ impl Conversion {
     /// the stored image, before the augmentation; without both, stored values are only scaled.
     ///
     /// # Panics
-    /// If the sizes of `stored` and `image` are not those of this conversion.
+    /// If `stored`, `image` or the augmentation are of another size than this conversion.
     pub fn convert(
         &self,
         stored: StoredPixels<'_>,
@@ -85,6 +85,21 @@ impl Conversion {
         scratch: &mut Scratch,
         image: &mut [f32],
     ) {
+        let (stored_size, size) = match augmentation {
+            Some((augmentation, _)) => (augmentation.stored_size(), augmentation.size()),
+            None => (&self.stored_shape[1..], &self.stored_shape[1..]),
+        };
+        assert_eq!(stored_size, &self.stored_shape[1..], "the augmentation is for images of the stored size");
+        assert_eq!(
+            stored.n_values(),
+            self.stored_shape.iter().product::<usize>(),
+            "one stored value per pixel and channel"
+        );
+        assert_eq!(
+            image.len(),
+            self.n_channels * size.iter().product::<usize>(),
+            "one intensity per pixel and channel"
+        );
         if transform.is_none() && augmentation.is_none() {
             self.unchanged(stored, image);
         } else {
@@ -174,4 +189,48 @@ fn standardise(channel: &mut [f32]) {
 #[expect(clippy::cast_possible_truncation, reason = "models compute in f32")]
 fn single(value: f64) -> f32 {
     value as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_abs_diff_eq;
+
+    use super::*;
+
+    fn converted(conversion: &Conversion, stored: StoredPixels<'_>, n: usize) -> Vec<f32> {
+        let mut image = vec![f32::NAN; n];
+        conversion.convert(stored, None, None, &mut Scratch::default(), &mut image);
+        image
+    }
+
+    #[test]
+    fn a_byte_is_divided_by_255_and_scaled_by_its_channel() {
+        let conversion = Conversion::new(&[3, 1, 2], &[0.0, 0.5, 0.2], &[1.0, 0.5, 0.1], false);
+        let found = converted(&conversion, StoredPixels::Picture(&[0, 255, 0, 255, 51, 102]), 6);
+        for (found, expected) in found.iter().zip([0.0, 1.0, -1.0, 1.0, 0.0, 2.0]) {
+            assert_abs_diff_eq!(*found, expected, epsilon = 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_volume_is_repeated_for_every_channel_also_after_a_change() {
+        let conversion = Conversion::new(&[1, 1, 1, 2], &[0.0, 0.5], &[1.0, 0.5], false);
+        let stored = StoredPixels::Volume(&[0, 65_535]);
+        assert_eq!(converted(&conversion, stored, 4), [0.0, 1.0, -1.0, 1.0]);
+        let halve = |intensities: &mut [f32], shape: &[usize]| {
+            assert_eq!(shape, [1, 1, 1, 2]);
+            intensities.iter_mut().for_each(|value| *value *= 0.5);
+        };
+        let mut image = [f32::NAN; 4];
+        conversion.convert(stored, Some(&halve), None, &mut Scratch::default(), &mut image);
+        for (found, expected) in image.iter().zip([0.0, 0.5, -1.0, 0.0]) {
+            assert_abs_diff_eq!(*found, expected, epsilon = 1e-6);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "one stored value per pixel and channel")]
+    fn an_image_of_another_size_is_refused() {
+        converted(&Conversion::new(&[1, 2, 2], &[0.0], &[1.0], false), StoredPixels::Picture(&[1, 2, 3]), 4);
+    }
 }

@@ -12,6 +12,14 @@ pub enum StoredPixels<'a> {
 }
 
 impl StoredPixels<'_> {
+    /// Number of values.
+    pub fn n_values(self) -> usize {
+        match self {
+            Self::Picture(pixels) => pixels.len(),
+            Self::Volume(voxels) => voxels.len(),
+        }
+    }
+
     /// Sum and sum of squares of the values of each of `n_channels` channels.
     ///
     /// # Panics

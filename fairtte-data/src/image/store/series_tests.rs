@@ -1,7 +1,7 @@
 //! A folder of DICOM slices in a store.
 
 #[path = "../../../images/src/dicom_series/tests/make.rs"]
-#[allow(dead_code, reason = "the tests of the reader need more of it")]
+#[expect(dead_code, reason = "the tests of the reader need more of it")]
 mod make;
 
 use std::path::Path;
