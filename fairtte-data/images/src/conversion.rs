@@ -219,7 +219,9 @@ mod tests {
         assert_eq!(converted(&conversion, stored, 4), [0.0, 1.0, -1.0, 1.0]);
         let halve = |intensities: &mut [f32], shape: &[usize]| {
             assert_eq!(shape, [1, 1, 1, 2]);
-            intensities.iter_mut().for_each(|value| *value *= 0.5);
+            for value in intensities {
+                *value *= 0.5;
+            }
         };
         let mut image = [f32::NAN; 4];
         conversion.convert(stored, Some(&halve), None, &mut Scratch::default(), &mut image);
