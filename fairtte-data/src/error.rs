@@ -658,6 +658,17 @@ pub enum DataError {
     },
 }
 
+impl From<InvalidSetting> for DataError {
+    fn from(InvalidSetting { of, field, value, expected }: InvalidSetting) -> Self {
+        let of = match of {
+            Settings::Image => SettingsOf::Image,
+            Settings::Augmentation => SettingsOf::Augmentation,
+            Settings::Blur => SettingsOf::Shift,
+        };
+        Self::InvalidSetting { of, field, value, expected }
+    }
+}
+
 impl DataError {
     pub(crate) fn setting(
         of: SettingsOf,
@@ -710,15 +721,4 @@ fn leaks_hint(leaks: &[Leak], n_leaks: usize) -> String {
 
 fn place_hint(place: Option<&Place>) -> String {
     place.map(|place| format!(" ({place})")).unwrap_or_default()
-}
-
-impl From<InvalidSetting> for DataError {
-    fn from(InvalidSetting { of, field, value, expected }: InvalidSetting) -> Self {
-        let of = match of {
-            Settings::Image => SettingsOf::Image,
-            Settings::Augmentation => SettingsOf::Augmentation,
-            Settings::Blur => SettingsOf::Shift,
-        };
-        Self::InvalidSetting { of, field, value, expected }
-    }
 }

@@ -9,7 +9,7 @@
 use crate::{InvalidSetting, Settings};
 
 /// Widest blur that a setting may ask for, in pixels; wider ones remove all structure of a stored picture.
-pub const WIDEST: f64 = 100.0;
+pub(crate) const WIDEST: f64 = 100.0;
 
 /// A Gaussian of one width for every axis.
 #[derive(Clone, Debug, PartialEq)]

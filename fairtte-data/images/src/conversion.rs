@@ -4,8 +4,8 @@
 //! becomes intensities in \[0, 1\] first, is transformed and augmented, and is scaled at the end; only holes are cut into
 //! the scaled image.
 
-use crate::StoredPixels;
 use crate::augment::{Augmentation, Draw};
+use crate::{StoredPixels, full_scale};
 
 /// `(intensity - mean) / standard_deviation` of stored images, with what changes them before.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Conversion {
         let is_volume = stored_shape.len() == 4;
         assert_eq!(mean.len(), standard_deviation.len(), "a mean and a standard deviation per channel");
         assert!(is_volume || mean.len() == stored_shape[0], "a mean per stored channel");
-        let full_scale = if is_volume { f64::from(u16::MAX) } else { f64::from(u8::MAX) };
+        let full_scale = full_scale(stored_shape);
         let affine = |full_scale: f64| {
             let channels = mean.iter().zip(standard_deviation);
             channels.map(move |(mean, deviation)| (1.0 / (full_scale * deviation), -mean / deviation))

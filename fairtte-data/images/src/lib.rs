@@ -34,7 +34,7 @@ mod undecodable;
 mod volume;
 mod volume_resize;
 
-pub use blur::{GaussianBlur, WIDEST};
+pub use blur::GaussianBlur;
 pub use config::ImageConfig;
 pub use conversion::{Conversion, Scratch, Transform};
 pub use dicom_series::slice_files;
@@ -50,7 +50,7 @@ pub use prepare::{Pixels, prepare_image};
 pub use recipe::recipe;
 pub use resize::resize_picture;
 pub use setting::{InvalidSetting, Settings};
-pub use stored::{StoredPixels, StoredValue};
+pub use stored::{StoredPixels, StoredValue, full_scale};
 pub use undecodable::{Fault, Undecodable};
 pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
 pub use volume_resize::{Resampling, resize_volume};

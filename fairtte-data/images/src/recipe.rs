@@ -17,6 +17,7 @@ const REVISION: u32 = 2;
 /// ```
 pub fn recipe(config: &ImageConfig) -> String {
     let size = config.size.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+    // Named as when the decoders were part of fairtte-data, so that stores made then are found again.
     let version = env!("CARGO_PKG_VERSION");
     if config.is_mask {
         let decoders = picture::decoders(true);

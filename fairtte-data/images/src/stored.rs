@@ -11,6 +11,11 @@ pub enum StoredPixels<'a> {
     Volume(&'a [u16]),
 }
 
+/// The stored value of intensity 1, of images of `stored_shape`: `[channels, height, width]` or `[1, depth, height, width]`.
+pub fn full_scale(stored_shape: &[usize]) -> f64 {
+    if stored_shape.len() == 4 { f64::from(u16::MAX) } else { f64::from(u8::MAX) }
+}
+
 impl StoredPixels<'_> {
     /// Number of values.
     pub fn n_values(self) -> usize {
@@ -23,8 +28,8 @@ impl StoredPixels<'_> {
     /// Sum and sum of squares of the values of each of `n_channels` channels.
     ///
     /// # Panics
-    /// If there are no channels.
-    pub fn sums(self, n_channels: usize) -> Vec<(u64, u64)> {
+    /// If there are no channels, or fewer values than channels.
+    pub fn sums(self, n_channels: usize) -> Vec<(u128, u128)> {
         match self {
             Self::Picture(pixels) => sums(pixels, n_channels),
             Self::Volume(voxels) => sums(voxels, n_channels),
@@ -32,13 +37,14 @@ impl StoredPixels<'_> {
     }
 }
 
-fn sums<T: Copy + Into<u64>>(pixels: &[T], n_channels: usize) -> Vec<(u64, u64)> {
+fn sums<T: Copy + Into<u64>>(pixels: &[T], n_channels: usize) -> Vec<(u128, u128)> {
     // One image has fewer than 2^32 pixels of at most 2^16, so 64 bits are enough for its sums.
     let of_channel = |channel: &[T]| {
-        channel.iter().fold((0_u64, 0_u64), |(sum, squares), pixel| {
+        let (sum, squares) = channel.iter().fold((0_u64, 0_u64), |(sum, squares), pixel| {
             let pixel: u64 = (*pixel).into();
             (sum + pixel, squares + pixel * pixel)
-        })
+        });
+        (u128::from(sum), u128::from(squares))
     };
     pixels.chunks_exact(pixels.len() / n_channels).map(of_channel).collect()
 }
@@ -56,6 +62,7 @@ pub trait StoredValue: bytemuck::Pod + Send + Sync {
     ///
     /// # Panics
     /// If the slices are shorter than these sizes.
+    // Not a default method: that would be compiled in the crate that calls it, without optimisation in a development build.
     fn cut(augmentation: &Augmentation, draw: &Draw, source: &[Self], target: &mut [Self]);
 }
 

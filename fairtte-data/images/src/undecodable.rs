@@ -1,7 +1,5 @@
 //! Why a file gave no image.
 
-use std::fmt;
-
 /// What is wrong with an image file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -33,12 +31,6 @@ impl Fault {
             Self::WrongDimensions => "image_wrong_dimensions",
             Self::NonFinite => "image_non_finite",
         }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
     }
 }
 

@@ -12,6 +12,7 @@
 //! Sums over the training images are taken over whole numbers, so the result does not depend on the order of the images
 //! or the number of threads. They are taken over whole stored images, even if augmentation crops them.
 
+use fairtte_images::full_scale;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
@@ -130,17 +131,14 @@ impl Intensity {
         }
         let n_stored = store.n_stored_channels();
         let none = || vec![(0_u128, 0_u128); n_stored];
-        let image = |row: &usize| {
-            let sums = store.pixels(store_position(store, cohort, *row)?).sums(n_stored).into_iter();
-            Ok::<_, DataError>(sums.map(|(sum, squares)| (u128::from(sum), u128::from(squares))).collect())
-        };
+        let image = |row: &usize| Ok::<_, DataError>(store.pixels(store_position(store, cohort, *row)?).sums(n_stored));
         let both = |first: Vec<(u128, u128)>, second: Vec<(u128, u128)>| {
             let sums = first.into_iter().zip(second);
             Ok(sums.map(|((sum, squares), more)| (sum + more.0, squares + more.1)).collect())
         };
         let sums: Vec<(u128, u128)> = train_rows.par_iter().map(image).try_reduce(none, both)?;
         let n = (train_rows.len() * store.size().iter().product::<usize>()) as f64;
-        let full_scale = full_scale(store);
+        let full_scale = full_scale(store.stored_shape());
         let moments = sums.into_iter().map(|(sum, sum_of_squares)| {
             let mean = sum as f64 / n;
             let variance = (sum_of_squares as f64 / n - mean * mean).max(0.0);
@@ -154,11 +152,6 @@ impl Intensity {
         let repeat = |values: Vec<f64>| values.iter().copied().cycle().take(n_channels).collect();
         Ok(Self::of(repeat(mean), repeat(standard_deviation)))
     }
-}
-
-/// The stored value of intensity 1.
-pub(crate) fn full_scale(store: &ImageStore) -> f64 {
-    if store.size().len() == 3 { f64::from(u16::MAX) } else { f64::from(u8::MAX) }
 }
 
 /// The position in the store of the pixels of `row`.

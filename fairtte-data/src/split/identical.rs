@@ -13,13 +13,13 @@ use std::hash::Hash;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use fairtte_images::slice_files;
 use fairtte_metrics::{SampleId, SubjectId};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::DataError;
 use crate::cohort::Cohort;
-use fairtte_images::slice_files;
 
 use super::leak::{Leak, Placed};
 use super::{Part, Split, file};
