@@ -11,6 +11,7 @@
 
 mod pack;
 mod planes;
+mod shared;
 mod tile;
 
 use std::cell::RefCell;
@@ -19,7 +20,7 @@ use std::slice::SliceIndex;
 
 use rayon::prelude::*;
 
-pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
+pub(super) use pack::{Lanes, Operand, SLACK, Strided, copy_run, transpose};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
 pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts, row_panels};
 
@@ -94,27 +95,18 @@ pub fn product(c: &mut [f32], row_stride: usize, sizes: [usize; 3], a: Matrix, b
     assert!(options.bias.is_none_or(|bias| bias.len() == n), "the bias does not have {n} numbers");
     let left = Strided { data: a.data, lane_stride: a.row_stride, step_stride: a.column_stride };
     let right = Strided { data: b.data, lane_stride: b.column_stride, step_stride: b.row_stride };
+    let rows: Vec<&mut [f32]> = c.chunks_mut(row_stride).take(m).map(|row| &mut row[..n]).collect();
+    if options.parallel && shared::pays(sizes) {
+        return shared::multiply(rows, [n, k], &left, &right, options);
+    }
     let threads = if options.parallel { rayon::current_num_threads() } else { 1 };
     let [row_parts, column_parts] = if threads == 1 { [1, 1] } else { divide(m, n, k, 2 * threads) };
-    let rows: Vec<&mut [f32]> = c.chunks_mut(row_stride).take(m).map(|row| &mut row[..n]).collect();
     let tasks = tasks(rows, n, row_parts, column_parts);
-    let work = |task: Task| {
-        let Task { rows, columns, mut output } = task;
-        let n_rows = rows.len();
-        let offset = columns.start;
-        multiply(
-            k,
-            &Shifted { operand: &left, by: rows.start },
-            &Shifted { operand: &right, by: offset },
-            n_rows,
-            &mut output,
-            options.add,
-        );
-        if let Some(bias) = options.bias {
-            for row in &mut output.rows {
-                row.iter_mut().zip(&bias[columns.clone()]).for_each(|(value, bias)| *value += bias);
-            }
-        }
+    let work = |mut task: Task| {
+        let left = Shifted { operand: &left, by: task.rows.start };
+        let right = Shifted { operand: &right, by: task.columns.start };
+        multiply(k, &left, &right, task.rows.len(), &mut task.output, options.add);
+        task.add(options.bias);
     };
     if threads == 1 { tasks.into_iter().for_each(work) } else { tasks.into_par_iter().for_each(work) }
 }
@@ -133,6 +125,16 @@ pub(super) struct Task<'c> {
     pub rows: Range<usize>,
     pub columns: Range<usize>,
     pub output: Output<'c>,
+}
+
+impl Task<'_> {
+    /// Adds the value of each column.
+    fn add(&mut self, bias: Option<&[f32]>) {
+        let Some(bias) = bias.map(|bias| &bias[self.columns.clone()]) else { return };
+        for row in &mut self.output.rows {
+            row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+        }
+    }
 }
 
 /// Divides a result of given rows into tasks.
@@ -195,6 +197,14 @@ impl<O: Operand> Operand for Shifted<'_, O> {
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
         self.operand.pack(steps, lanes.start + self.by..lanes.end + self.by, width, panel);
     }
+
+    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
+        let shifted = |panel: &Lanes| {
+            let lanes = panel.lanes.start + self.by..panel.lanes.end + self.by;
+            Lanes { lanes, ..*panel }
+        };
+        self.operand.pack_panels(steps, &panels.iter().map(shifted).collect::<Vec<_>>(), packed);
+    }
 }
 
 /// Rows `0..n_rows` of `left` times the columns of `right` that `output` has, over `steps` steps, on this thread.
@@ -236,6 +246,7 @@ pub(super) fn multiply(
                         panels: &panels,
                         output,
                         add: add || range.start > 0,
+                        far: true,
                     });
                 }
             }
@@ -245,11 +256,13 @@ pub(super) fn multiply(
 
 /// Packs rows of the left factor as consecutive panels; returns their number.
 pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<usize>, panels: &mut [f32]) -> usize {
-    let row_panels = row_panels(rows.len());
-    for panel in row_panels.clone() {
-        let lanes = rows.start + panel.start..rows.start + panel.end;
-        left.pack(steps.clone(), lanes, panel.len(), &mut panels[panel.start * steps.len()..]);
-    }
+    let of_panel = |panel: Range<usize>| Lanes {
+        width: panel.len(),
+        first: panel.start * steps.len(),
+        lanes: rows.start + panel.start..rows.start + panel.end,
+    };
+    let row_panels: Vec<Lanes> = row_panels(rows.len()).map(of_panel).collect();
+    left.pack_panels(steps.clone(), &row_panels, panels);
     row_panels.len()
 }
 
@@ -262,13 +275,20 @@ pub(super) fn pack_right(
     packed: &mut [f32],
 ) -> Vec<Panel> {
     let width = TileSize::in_use().columns;
-    let panel = |(index, first): (usize, usize)| {
-        let count = width.min(columns.end - first);
-        let begin = index * width * steps.len();
-        right.pack(steps.clone(), first..first + count, width, &mut packed[begin..]);
-        Panel { first: begin, segment: first / segment, column: first % segment, count }
+    let of_panel = |(index, lanes): (usize, Range<usize>)| Lanes {
+        lanes: columns.start + lanes.start..columns.start + lanes.end,
+        width,
+        first: index * width * steps.len(),
     };
-    columns.clone().step_by(width).enumerate().map(panel).collect()
+    let lanes: Vec<Lanes> = tile::parts(columns.len(), width).enumerate().map(of_panel).collect();
+    right.pack_panels(steps.clone(), &lanes, packed);
+    let panel = |Lanes { lanes, first, .. }: Lanes| Panel {
+        first,
+        segment: lanes.start / segment,
+        column: lanes.start % segment,
+        count: lanes.len(),
+    };
+    lanes.into_iter().map(panel).collect()
 }
 
 /// Runs `work` on buffers of this thread, which begin at cache lines and have unspecified values.

@@ -10,6 +10,21 @@ use crate::simd::{self, Kernel, Vectors, vectorized};
 pub(crate) trait Operand: Sync {
     /// Writes the panel `[steps][width]`, with 0 in the lanes beyond `lanes`; `panel` is [`SLACK`] longer than that.
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]);
+
+    /// Writes several panels, in ascending order, each as [`pack`](Self::pack) does.
+    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
+        for Lanes { lanes, width, first } in panels.iter().cloned() {
+            self.pack(steps.clone(), lanes, width, &mut packed[first..]);
+        }
+    }
+}
+
+/// The lanes of a panel, their number with those that are 0, and where the panel begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes {
+    pub lanes: Range<usize>,
+    pub width: usize,
+    pub first: usize,
 }
 
 /// Elements after a panel that packing may overwrite, so that it can copy whole vectors.
@@ -39,6 +54,44 @@ impl Operand for Strided<'_> {
                     *panel = value;
                 }
             }
+        }
+    }
+
+    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
+        for panels in panels.chunks(TOGETHER) {
+            if self.lane_stride == 1 {
+                let data = &self.data[steps.start * self.step_stride..];
+                vectorized!(copy_panels(data, self.step_stride, steps.len(), panels, packed));
+            } else {
+                for Lanes { lanes, width, first } in panels.iter().cloned() {
+                    self.pack(steps.clone(), lanes, width, &mut packed[first..]);
+                }
+            }
+        }
+    }
+}
+
+/// Panels that are copied together, so that a row is read in longer pieces.
+const TOGETHER: usize = 8;
+/// Rows by which such a copy runs ahead with its requests.
+const AHEAD: usize = 2;
+
+/// Copies `steps` rows, `stride` apart, to several panels.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn copy_panels(data: &[f32], stride: usize, steps: usize, panels: &[Lanes], packed: &mut [f32]) {
+    let all = panels.first().map_or(0, |panel| panel.lanes.start)..panels.last().map_or(0, |panel| panel.lanes.end);
+    for step in 0..steps {
+        prefetch_run(data, (step + AHEAD) * stride + all.start, all.len());
+        for Lanes { lanes, width, first } in panels {
+            let (from, to) = (step * stride + lanes.start, first + step * width);
+            if step + 1 < steps {
+                copy_run(data, from, packed, to, lanes.len());
+            } else {
+                // Behind it is the next panel, whose first steps are there already.
+                packed[to..to + lanes.len()].copy_from_slice(&data[from..from + lanes.len()]);
+            }
+            packed[to + lanes.len()..to + width].fill(0.0);
         }
     }
 }

@@ -88,6 +88,8 @@ pub(crate) struct Block<'a, 'b, 'c> {
     pub output: &'b mut Output<'c>,
     /// Whether the result is added to `output`.
     pub add: bool,
+    /// Whether `output` is probably in no cache.
+    pub far: bool,
 }
 
 impl Kernel for Block<'_, '_, '_> {
@@ -96,7 +98,7 @@ impl Kernel for Block<'_, '_, '_> {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { left, rows, row_panels, right, offsets, panels, output, add } = self;
+        let Self { left, rows, row_panels, right, offsets, panels, output, add, far } = self;
         for &panel in panels {
             let right = Right { data: &right[panel.first..], offsets };
             for index in 0..row_panels {
@@ -105,6 +107,9 @@ impl Kernel for Block<'_, '_, '_> {
                 let Panel { segment, column, count, .. } = panel;
                 let split = column + count > output.segment;
                 let place = Place { row: rows.start + part.start, segment, column, count, split };
+                if far {
+                    request(output, place, part.len());
+                }
                 any_rows(simd, part.len(), left, right, output, place, add);
             }
         }
@@ -127,6 +132,17 @@ struct Place {
     count: usize,
     /// Whether the segment ends before the tile does.
     split: bool,
+}
+
+/// Requests the destination of a tile, which is written when its sums are done: rows of a result are far apart, and no processor
+/// foresees which follow.
+#[inline(always)]
+fn request(output: &Output<'_>, place: Place, rows: usize) {
+    let Place { row, segment, column, count, .. } = place;
+    let first = segment * output.n_rows + row;
+    for output in &output.rows[first..first + rows] {
+        prefetch_run(output, column, count);
+    }
 }
 
 /// Chooses the code for the number of rows.

@@ -227,6 +227,7 @@ impl Sliding<'_> {
                     panels: &panels,
                     output: &mut output,
                     add: channels.start > 0,
+                    far: false,
                 });
             }
             for (row, sums) in sums.chunks_exact(total).take(rows).enumerate() {

@@ -191,6 +191,7 @@ impl WeightSum for Staged<'_> {
                         panels: &panels,
                         output: &mut output,
                         add: index > 0,
+                        far: false,
                     });
                 }
             }

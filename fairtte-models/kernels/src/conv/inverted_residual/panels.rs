@@ -153,6 +153,7 @@ fn multiply(
         panels,
         output,
         add: steps.start > 0,
+        far: false,
     });
 }
 

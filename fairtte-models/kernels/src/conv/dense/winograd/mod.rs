@@ -335,6 +335,7 @@ impl Winograd<'_> {
                     panels: &panels,
                     output: &mut output,
                     add: part.start > 0,
+                    far: false,
                 });
             }
         }

@@ -187,6 +187,7 @@ impl WeightSum for TileSum<'_> {
                         panels: &panels,
                         output: &mut Output { segment: depth * CHANNELS, n_rows, rows },
                         add: index > 0,
+                        far: false,
                     });
                 }
             }
