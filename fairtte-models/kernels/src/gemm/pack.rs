@@ -85,10 +85,10 @@ fn copy_panels(data: &[f32], stride: usize, steps: usize, panels: &[Lanes], pack
         prefetch_run(data, (step + AHEAD) * stride + all.start, all.len());
         for Lanes { lanes, width, first } in panels {
             let (from, to) = (step * stride + lanes.start, first + step * width);
-            if step + 1 < steps {
+            if to + lanes.len().next_multiple_of(CHUNK) <= first + steps * width {
                 copy_run(data, from, packed, to, lanes.len());
             } else {
-                // Behind it is the next panel, whose first steps are there already.
+                // Behind the panel is the next one, whose first steps are there already.
                 packed[to..to + lanes.len()].copy_from_slice(&data[from..from + lanes.len()]);
             }
             packed[to + lanes.len()..to + width].fill(0.0);
@@ -107,11 +107,13 @@ pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize,
     }
 }
 
+/// Values of a piece of [`copy_run`].
+const CHUNK: usize = 16;
+
 /// Copies `count` values in whole vectors where there is room: values after the copy may be overwritten, so runs are
 /// copied in ascending order.
 #[inline(always)]
 pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usize, count: usize) {
-    const CHUNK: usize = 16;
     let mut done = 0;
     while done < count {
         let (from, to) = (from + done, to + done);

@@ -95,7 +95,7 @@ fn a_sum_of_no_terms_is_zero_or_what_was_there() {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    for sizes in [[64, 200, 700], [197, 768, 64], [3, 5000, 20], [500, 3, 900]] {
+    for sizes in [[64, 200, 700], [197, 768, 64], [3, 5000, 20], [500, 3, 900], [600, 640, 340]] {
         let [m, n, k] = sizes;
         let (a, b) = (random(7, m * k), random(8, k * n));
         on_any_number_of_threads(|| {
@@ -104,6 +104,29 @@ fn the_number_of_threads_changes_no_bit() {
             product(&mut c, n, sizes, Matrix::new(&a, k), Matrix::new(&b, k).transposed(), options);
             [c]
         });
+    }
+}
+
+#[test]
+fn factors_that_are_packed_for_all_threads_change_no_bit() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool of threads");
+    for sizes @ [m, n, k] in [[530, 1100, 33], [1100, 527, 41], [349, 350, 650]] {
+        assert!(pool.install(|| shared::pays(sizes)), "{sizes:?}");
+        let (a, b, bias, before) = (random(1, m * k), random(2, k * n), random(3, n), random(4, m * (n + 7)));
+        for (left, right) in [
+            (Matrix::new(&a, k), Matrix::new(&b, n)),
+            (Matrix::new(&a, m).transposed(), Matrix::new(&b, k).transposed()),
+        ] {
+            for add in [false, true] {
+                let on = |parallel: bool| {
+                    let mut c = before.clone();
+                    let options = Options { add, bias: add.then_some(&bias), parallel };
+                    pool.install(|| product(&mut c, n + 7, sizes, left, right, options));
+                    c.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+                };
+                assert!(on(true) == on(false), "{sizes:?}, add: {add}");
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! Kernels of 3 x 3 at stride 1 over enough channels and places take fewer products for all three ([`winograd`]).
 
 mod patches;
+mod small;
 mod stage;
 mod staged;
 mod sums;
@@ -35,14 +36,19 @@ use winograd::{TileSum, Winograd};
 /// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, size, kernel, stride, padding, .. } = *shape;
-    let steps = inputs * shape.taps();
     let winograd = Winograd { shape: *shape, source: x, weights: w, transposed: false };
     if winograd::pays(shape) && winograd.compute(bias, activation, y) {
         return;
     }
-    let taps = positions(kernel).map(|tap| offsets(tap, padding)).collect::<Vec<_>>();
-    let left = Strided { data: w, lane_stride: steps, step_stride: 1 };
-    let sliding = Sliding { source: x, channels: inputs, size, grid: shape.output(), stride, taps: &taps };
+    let grid = shape.output();
+    let of_element = positions(kernel).map(|tap| offsets(tap, padding)).enumerate();
+    let (elements, taps): (Vec<_>, Vec<_>) = of_element.filter(|(_, tap)| is_inside(*tap, grid, stride, size)).unzip();
+    let left = Elements { weights: w, inputs, taps: shape.taps(), elements: &elements };
+    let steps = inputs * taps.len();
+    let sliding = Sliding { source: x, channels: inputs, size, grid, stride, taps: &taps };
+    if sliding.is_small(batch) {
+        return sliding.compute_small(&left, [batch, outputs], bias, activation, y);
+    }
     if sliding.pays(outputs) {
         return sliding.compute(&left, [batch, outputs], bias, activation, y);
     }
@@ -53,7 +59,7 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
             source: x,
             channels: inputs,
             size,
-            grid: shape.output(),
+            grid,
             stride,
             taps: &taps,
             first_sample: task.samples.start,
@@ -63,6 +69,38 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
         gemm::multiply(steps, &left, &right, task.rows.len(), &mut task.output, false);
         task.finish(bias, activation);
     });
+}
+
+/// Whether an element of the kernel, at an offset from the place, is inside the input for any place.
+fn is_inside(tap: [isize; 3], grid: [usize; 3], stride: [usize; 3], size: [usize; 3]) -> bool {
+    (0..3).all(|axis| {
+        let at = |place: usize| (place * stride[axis]).checked_add_signed(tap[axis]);
+        (0..grid[axis]).filter_map(at).any(|at| at < size[axis])
+    })
+}
+
+/// The weights of some elements of the kernel as the left factor: a lane is an output channel, a step an input channel and an element.
+struct Elements<'a> {
+    weights: &'a [f32],
+    inputs: usize,
+    taps: usize,
+    elements: &'a [usize],
+}
+
+impl Operand for Elements<'_> {
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
+        let (count, stride) = (self.elements.len(), self.inputs * self.taps);
+        if count == self.taps {
+            let weights = Strided { data: self.weights, lane_stride: stride, step_stride: 1 };
+            return weights.pack(steps, lanes, width, panel);
+        }
+        for (step, panel) in steps.zip(panel.chunks_exact_mut(width)) {
+            let from = lanes.start * stride + step / count * self.taps + self.elements[step % count];
+            let weights = self.weights[from..].iter().step_by(stride);
+            panel[..lanes.len()].iter_mut().zip(weights).for_each(|(panel, &weight)| *panel = weight);
+            panel[lanes.len()..].fill(0.0);
+        }
+    }
 }
 
 /// The offset of an element of the kernel from the first place of the patch in the input without padding.
@@ -84,6 +122,9 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
         return gradient_by_phases(w, dy, shape, &phases, dx);
     };
     let sliding = phase.sliding(dy, shape);
+    if sliding.is_small(batch) {
+        return sliding.compute_small(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
+    }
     if sliding.pays(inputs) {
         return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
     }
@@ -168,9 +209,11 @@ impl Phase {
         for (element, tap) in positions(kernel).enumerate() {
             let distance: [isize; 3] =
                 std::array::from_fn(|axis| (remainder[axis] + padding[axis]).cast_signed() - tap[axis].cast_signed());
-            if (0..3).all(|axis| distance[axis] % stride[axis].cast_signed() == 0) {
+            let tap = std::array::from_fn(|axis| distance[axis] / stride[axis].cast_signed());
+            let is_whole = (0..3).all(|axis| distance[axis] % stride[axis].cast_signed() == 0);
+            if is_whole && is_inside(tap, grid, [1; 3], shape.output()) {
                 elements.push(element);
-                taps.push(std::array::from_fn(|axis| distance[axis] / stride[axis].cast_signed()));
+                taps.push(tap);
             }
         }
         Self { remainder, grid, elements, taps }

@@ -53,7 +53,7 @@ impl Sliding<'_> {
         let layout = Layout::new(self.taps, self.stride);
         let computed = ((height - 1) * (width + layout.extra[2]) + width).next_multiple_of(16);
         let weights = rows * self.channels * self.taps.len();
-        !self.taps.is_empty() && rows > 4 && weights <= MOST_WEIGHTS && computed * 20 <= height * width * 27
+        !self.taps.is_empty() && weights <= MOST_WEIGHTS && computed * 20 <= height * width * 27
     }
 
     /// Rows or slices of the places that make a task: its extent in depth and height.

@@ -111,7 +111,27 @@ fn shapes() -> Vec<ConvShape> {
     ]
     .into_iter()
     .chain(shapes_of_few_products())
+    .chain(shapes_of_few_places())
     .collect()
+}
+
+/// Shapes whose samples are innermost.
+fn shapes_of_few_places() -> Vec<ConvShape> {
+    vec![
+        picture(17, [30, 25], [4, 4], [3, 3], 1, 1),
+        // Two products; and 13 with places behind the last whole vector.
+        picture(40, [20, 33], [4, 4], [3, 3], 1, 1),
+        picture(100, [3, 2], [7, 9], [3, 3], 1, 1),
+        picture(70, [9, 16], [5, 3], [3, 3], 2, 1),
+        picture(15, [31, 17], [2, 2], [3, 3], 2, 1),
+        picture(16, [3, 20], [14, 15], [7, 7], 2, 3),
+        // Of the kernel only the centre, and four elements of nine, are ever inside.
+        picture(16, [40, 20], [1, 1], [3, 3], 1, 1),
+        picture(30, [50, 4], [2, 2], [3, 3], 3, 1),
+        picture(8, [400, 30], [3, 4], [1, 1], 2, 0),
+        volume(16, [8, 20], [2, 3, 2], [3, 3, 3], [1; 3], [1; 3]),
+        volume(8, [6, 10], [8, 7, 6], [3, 3, 3], [2; 3], [1; 3]),
+    ]
 }
 
 /// Shapes that are computed in tiles of 2 x 2 places.
@@ -157,6 +177,21 @@ fn output_and_gradients_are_the_sums_of_all_products() {
             compare(what, &shape, found, expected);
         }
     }
+}
+
+#[test]
+fn samples_are_innermost_where_rows_are_short() {
+    let is_small = |shape: &ConvShape| {
+        let ConvShape { batch, inputs: channels, size, stride, .. } = *shape;
+        let taps: Vec<_> = positions(shape.kernel).map(|tap| offsets(tap, shape.padding)).collect();
+        Sliding { source: &[], channels, size, grid: shape.output(), stride, taps: &taps }.is_small(batch)
+    };
+    for shape in shapes_of_few_places() {
+        assert!(is_small(&shape) && !has_fewer_products(&shape), "{shape:?}");
+    }
+    // Of one sample a row has four values.
+    assert!(!is_small(&picture(1, [8, 8], [4, 4], [3, 3], 1, 1)));
+    assert!(!is_small(&picture(16, [8, 8], [9, 9], [3, 3], 1, 1)));
 }
 
 #[test]
