@@ -39,7 +39,8 @@ impl Sliding<'_> {
     /// Whether this method is expected to be the fastest for a batch of so many samples.
     pub fn is_small(&self, batch: usize) -> bool {
         let places = self.grid.iter().product::<usize>();
-        if !(1..=MOST_PLACES).contains(&places) || self.taps.is_empty() {
+        // The copies pay where every value is used several times, or is a run of its own.
+        if !(1..=MOST_PLACES).contains(&places) || self.taps.len() < 2.min(places) {
             return false;
         }
         // Of few samples a row does not fill its vectors.
