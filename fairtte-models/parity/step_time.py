@@ -8,9 +8,9 @@
 Needs torch, torchvision and timm, for `unet` segmentation_models_pytorch and safetensors; `--device tch` an example built with `--features tch`; torch.compile a C++ compiler (a
 column that fails says so, and the reason stands below the table). All sides run as processes with the same number of threads
 and answer one request at a time; a request goes to one after the other, so that all meet the same weather, and a first round
-that is not counted warms up (and compiles). Before each answer there is a pause, because the threads of the process that
-answered before keep a processor for some milliseconds, waiting for work; of short requests every other answer counts, so that
-none pays for the caches that another one emptied. Medians of the rounds are printed, with the ratio to PyTorch eager and to the best of
+that is not counted warms up (and compiles). A short request is repeated for some tenths of a second before the answer that
+counts: the threads of the process that answered before keep a processor for some milliseconds, waiting for work, and caches
+hold what that process used. Medians of the rounds are printed, with the ratio to PyTorch eager and to the best of
 PyTorch eager, channels-last and compile, which the targets are about.
 
 Our program asks its allocators to keep free memory for the next step; on `tch` that is LibTorch's, which is glibc's malloc. Python
@@ -63,8 +63,7 @@ COLUMNS = ["channels-last", "compile", "memory-kept"]
 # What `memory::keep_free_memory` of the crate asks of glibc's malloc.
 MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_TOP_PAD_": str(64 << 20), "MALLOC_ARENA_MAX": "1"}
 QUIET = 0.03  # share of the processors that other processes may take
-PAUSE = 0.2  # seconds before a request
-SHORT = 0.5  # seconds of a request that is asked twice
+WARM = 0.3  # seconds for which a request is repeated before the answer that counts; of a longer one the first counts
 disturbances = []  # what they took at most, in each kind of round
 PARTS = ["forward", "backward", "update"]
 
@@ -227,8 +226,7 @@ def alternate(workers, request, rounds, args):
     def ask_all():
         for name, worker in workers.items():
             with contextlib.suppress(Failed):
-                time.sleep(PAUSE)
-                if lasting[name] < SHORT:
+                for _ in range(math.ceil(WARM / lasting[name]) if lasting[name] < WARM else 0):
                     worker.ask(request)
                 before = [busy(), busy(worker.process.pid), time.perf_counter()]
                 answer = worker.ask(request)

@@ -3,8 +3,9 @@
 //! Method: the result is divided into tasks (blocks of rows and columns) that threads work on; a task runs through the sum in
 //! blocks, copies the piece of each factor that a block needs into panels ([`pack`]) that stay in the caches of its core, and
 //! multiplies panels in registers ([`tile`]). A factor is anything that can be packed ([`Operand`]), so a convolution is a
-//! product whose right factor is never in memory. Every element of the result is summed in the order of the steps, blocks
-//! of which depend on the number of steps only: neither the division into tasks nor the number of threads changes a bit.
+//! product whose right factor is never in memory. In a large product of two matrices the tasks share what is packed ([`shared`]).
+//! Every element of the result is summed in the order of the steps, blocks of which depend on the number of steps only: neither
+//! the division into tasks nor the number of threads changes a bit.
 //!
 //! After K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008, and the BLIS
 //! papers; written for this project.
@@ -20,7 +21,7 @@ use std::slice::SliceIndex;
 
 use rayon::prelude::*;
 
-pub(super) use pack::{Lanes, Operand, SLACK, Strided, copy_run, transpose};
+pub(super) use pack::{Operand, PanelLanes, SLACK, Strided, copy_run, transpose};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
 pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts, row_panels};
 
@@ -198,10 +199,10 @@ impl<O: Operand> Operand for Shifted<'_, O> {
         self.operand.pack(steps, lanes.start + self.by..lanes.end + self.by, width, panel);
     }
 
-    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
-        let shifted = |panel: &Lanes| {
+    fn pack_panels(&self, steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+        let shifted = |panel: &PanelLanes| {
             let lanes = panel.lanes.start + self.by..panel.lanes.end + self.by;
-            Lanes { lanes, ..*panel }
+            PanelLanes { lanes, ..*panel }
         };
         self.operand.pack_panels(steps, &panels.iter().map(shifted).collect::<Vec<_>>(), packed);
     }
@@ -256,12 +257,12 @@ pub(super) fn multiply(
 
 /// Packs rows of the left factor as consecutive panels; returns their number.
 pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<usize>, panels: &mut [f32]) -> usize {
-    let of_panel = |panel: Range<usize>| Lanes {
+    let of_panel = |panel: Range<usize>| PanelLanes {
         width: panel.len(),
         first: panel.start * steps.len(),
         lanes: rows.start + panel.start..rows.start + panel.end,
     };
-    let row_panels: Vec<Lanes> = row_panels(rows.len()).map(of_panel).collect();
+    let row_panels: Vec<PanelLanes> = row_panels(rows.len()).map(of_panel).collect();
     left.pack_panels(steps.clone(), &row_panels, panels);
     row_panels.len()
 }
@@ -275,14 +276,14 @@ pub(super) fn pack_right(
     packed: &mut [f32],
 ) -> Vec<Panel> {
     let width = TileSize::in_use().columns;
-    let of_panel = |(index, lanes): (usize, Range<usize>)| Lanes {
+    let of_panel = |(index, lanes): (usize, Range<usize>)| PanelLanes {
         lanes: columns.start + lanes.start..columns.start + lanes.end,
         width,
         first: index * width * steps.len(),
     };
-    let lanes: Vec<Lanes> = tile::parts(columns.len(), width).enumerate().map(of_panel).collect();
+    let lanes: Vec<PanelLanes> = tile::parts(columns.len(), width).enumerate().map(of_panel).collect();
     right.pack_panels(steps.clone(), &lanes, packed);
-    let panel = |Lanes { lanes, first, .. }: Lanes| Panel {
+    let panel = |PanelLanes { lanes, first, .. }: PanelLanes| Panel {
         first,
         segment: lanes.start / segment,
         column: lanes.start % segment,

@@ -12,16 +12,20 @@ pub(crate) trait Operand: Sync {
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]);
 
     /// Writes several panels, in ascending order, each as [`pack`](Self::pack) does.
-    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
-        for Lanes { lanes, width, first } in panels.iter().cloned() {
-            self.pack(steps.clone(), lanes, width, &mut packed[first..]);
-        }
+    fn pack_panels(&self, steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+        pack_each(self, steps, panels, packed);
+    }
+}
+
+fn pack_each(operand: &(impl Operand + ?Sized), steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+    for PanelLanes { lanes, width, first } in panels.iter().cloned() {
+        operand.pack(steps.clone(), lanes, width, &mut packed[first..]);
     }
 }
 
 /// The lanes of a panel, their number with those that are 0, and where the panel begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct PanelLanes {
     pub lanes: Range<usize>,
     pub width: usize,
     pub first: usize,
@@ -43,7 +47,8 @@ impl Operand for Strided<'_> {
         let Self { data, lane_stride, step_stride } = *self;
         let data = &data[lanes.start * lane_stride + steps.start * step_stride..];
         if lane_stride == 1 {
-            vectorized!(copy_rows(data, step_stride, steps.len(), lanes.len(), width, panel));
+            let of_panel = [PanelLanes { lanes: 0..lanes.len(), width, first: 0 }];
+            vectorized!(copy_panels(data, step_stride, steps.len(), &of_panel, panel));
         } else if step_stride == 1 {
             transpose(data, lane_stride, steps.len(), lanes.len(), width, panel);
         } else {
@@ -57,33 +62,31 @@ impl Operand for Strided<'_> {
         }
     }
 
-    fn pack_panels(&self, steps: Range<usize>, panels: &[Lanes], packed: &mut [f32]) {
+    fn pack_panels(&self, steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+        if self.lane_stride != 1 {
+            return pack_each(self, steps, panels, packed);
+        }
+        let data = &self.data[steps.start * self.step_stride..];
         for panels in panels.chunks(TOGETHER) {
-            if self.lane_stride == 1 {
-                let data = &self.data[steps.start * self.step_stride..];
-                vectorized!(copy_panels(data, self.step_stride, steps.len(), panels, packed));
-            } else {
-                for Lanes { lanes, width, first } in panels.iter().cloned() {
-                    self.pack(steps.clone(), lanes, width, &mut packed[first..]);
-                }
-            }
+            vectorized!(copy_panels(data, self.step_stride, steps.len(), panels, packed));
         }
     }
 }
 
 /// Panels that are copied together, so that a row is read in longer pieces.
 const TOGETHER: usize = 8;
-/// Rows by which such a copy runs ahead with its requests.
+/// Rows by which a copy to several panels runs ahead with its requests, at least.
 const AHEAD: usize = 2;
 
 /// Copies `steps` rows, `stride` apart, to several panels.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
-fn copy_panels(data: &[f32], stride: usize, steps: usize, panels: &[Lanes], packed: &mut [f32]) {
+fn copy_panels(data: &[f32], stride: usize, steps: usize, panels: &[PanelLanes], packed: &mut [f32]) {
     let all = panels.first().map_or(0, |panel| panel.lanes.start)..panels.last().map_or(0, |panel| panel.lanes.end);
+    let ahead = (ROWS_AHEAD / panels.len().max(1)).max(AHEAD);
     for step in 0..steps {
-        prefetch_run(data, (step + AHEAD) * stride + all.start, all.len());
-        for Lanes { lanes, width, first } in panels {
+        prefetch_run(data, (step + ahead) * stride + all.start, all.len());
+        for PanelLanes { lanes, width, first } in panels {
             let (from, to) = (step * stride + lanes.start, first + step * width);
             if to + lanes.len().next_multiple_of(CHUNK) <= first + steps * width {
                 copy_run(data, from, packed, to, lanes.len());
@@ -96,22 +99,12 @@ fn copy_panels(data: &[f32], stride: usize, steps: usize, panels: &[Lanes], pack
     }
 }
 
-/// Copies `steps` rows of `lanes` numbers, `stride` apart, to rows of `width`.
-#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-#[inline(always)]
-pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
-    for step in 0..steps {
-        prefetch_run(data, (step + ROWS_AHEAD) * stride, lanes);
-        copy_run(data, step * stride, panel, step * width, lanes);
-        panel[step * width + lanes..(step + 1) * width].fill(0.0);
-    }
-}
-
 /// Values of a piece of [`copy_run`].
 const CHUNK: usize = 16;
 
 /// Copies `count` values in whole vectors where there is room: values after the copy may be overwritten, so runs are
 /// copied in ascending order.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usize, count: usize) {
     let mut done = 0;

@@ -136,6 +136,7 @@ struct Place {
 
 /// Requests the destination of a tile, which is written when its sums are done: rows of a result are far apart, and no processor
 /// foresees which follow.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 fn request(output: &Output<'_>, place: Place, rows: usize) {
     let Place { row, segment, column, count, .. } = place;

@@ -7,7 +7,8 @@
 //! the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output
 //! times transposed patches, summed over samples in parts fixed by the shape.
 //!
-//! Kernels of 3 x 3 at stride 1 over enough channels and places take fewer products for all three ([`winograd`]).
+//! Kernels of 3 x 3 at stride 1 over enough channels and places take fewer products for all three ([`winograd`]). Where rows are shorter
+//! than vectors, the samples are innermost ([`small`]); longer ones are read from a padded copy ([`staged`]).
 
 mod patches;
 mod small;
@@ -43,7 +44,7 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     let grid = shape.output();
     let of_element = positions(kernel).map(|tap| offsets(tap, padding)).enumerate();
     let (elements, taps): (Vec<_>, Vec<_>) = of_element.filter(|(_, tap)| is_inside(*tap, grid, stride, size)).unzip();
-    let left = Elements { weights: w, inputs, taps: shape.taps(), elements: &elements };
+    let left = Chosen { weights: w, inputs, taps: shape.taps(), elements: &elements };
     let steps = inputs * taps.len();
     let sliding = Sliding { source: x, channels: inputs, size, grid, stride, taps: &taps };
     if sliding.is_small(batch) {
@@ -80,14 +81,14 @@ fn is_inside(tap: [isize; 3], grid: [usize; 3], stride: [usize; 3], size: [usize
 }
 
 /// The weights of some elements of the kernel as the left factor: a lane is an output channel, a step an input channel and an element.
-struct Elements<'a> {
+struct Chosen<'a> {
     weights: &'a [f32],
     inputs: usize,
     taps: usize,
     elements: &'a [usize],
 }
 
-impl Operand for Elements<'_> {
+impl Operand for Chosen<'_> {
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
         let (count, stride) = (self.elements.len(), self.inputs * self.taps);
         if count == self.taps {
