@@ -20,8 +20,8 @@ const MOST_PLACES: usize = 64;
 /// Most columns of a product.
 const MOST_COLUMNS: usize = 512;
 
-/// Where the values of some samples are.
-struct Stage {
+/// How the copy of some samples is laid out.
+struct Interleaved {
     samples: usize,
     /// Values of a channel.
     channel: usize,
@@ -63,7 +63,7 @@ impl Sliding<'_> {
         let row_parts = (2 * rayon::current_num_threads()).min(most).max(rows.div_ceil(Blocks::in_use().rows));
         let samples = gemm::evenly(batch, MOST_COLUMNS / places);
         for (source, y) in self.source.chunks(samples * seen).zip(y.chunks_mut(samples * rows * places)) {
-            let stage = self.stage(source.len() / seen);
+            let stage = self.interleaved(source.len() / seen);
             gemm::with_scratch([self.channels * stage.channel + SLACK], |[staged]| {
                 staged.par_chunks_exact_mut(stage.channel).take(self.channels).enumerate().for_each(
                     |(channel, staged)| self.fill_small(&stage, &source[channel * seen / self.channels..], staged),
@@ -78,7 +78,7 @@ impl Sliding<'_> {
         }
     }
 
-    fn stage(&self, samples: usize) -> Stage {
+    fn interleaved(&self, samples: usize) -> Interleaved {
         let layout = Layout::new(self.taps, self.stride);
         let extent: [usize; 3] = std::array::from_fn(|axis| self.grid[axis] + layout.extra[axis]);
         let volume = extent.iter().product::<usize>();
@@ -118,11 +118,11 @@ impl Sliding<'_> {
                 count: columns.len(),
             })
         });
-        Stage { samples, channel, inside, offsets, panels: panels.collect(), row }
+        Interleaved { samples, channel, inside, offsets, panels: panels.collect(), row }
     }
 
-    /// Copies a channel of all samples of a stage; `source` begins with that of the first.
-    fn fill_small(&self, stage: &Stage, source: &[f32], staged: &mut [f32]) {
+    /// Copies a channel of all samples; `source` begins with that of the first.
+    fn fill_small(&self, stage: &Interleaved, source: &[f32], staged: &mut [f32]) {
         let seen = self.channels * self.size.iter().product::<usize>();
         staged.fill(0.0);
         for sample in 0..stage.samples {
@@ -134,7 +134,7 @@ impl Sliding<'_> {
     }
 }
 
-impl Stage {
+impl Interleaved {
     /// The outputs of a task.
     fn sum(&self, left: &impl Operand, staged: &[f32], task: &mut PlaneTask) {
         let n_rows = task.rows.len();
