@@ -226,7 +226,7 @@ def alternate(workers, request, rounds, args):
     def ask_all():
         for name, worker in workers.items():
             with contextlib.suppress(Failed):
-                for _ in range(math.ceil(WARM / lasting[name]) if lasting[name] < WARM else 0):
+                for _ in range(int(WARM / lasting[name])):
                     worker.ask(request)
                 before = [busy(), busy(worker.process.pid), time.perf_counter()]
                 answer = worker.ask(request)

@@ -47,11 +47,8 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     let left = Chosen { weights: w, inputs, taps: shape.taps(), elements: &elements };
     let steps = inputs * taps.len();
     let sliding = Sliding { source: x, channels: inputs, size, grid, stride, taps: &taps };
-    if sliding.is_small(batch) {
-        return sliding.compute_small(&left, [batch, outputs], bias, activation, y);
-    }
-    if sliding.pays(outputs) {
-        return sliding.compute(&left, [batch, outputs], bias, activation, y);
+    if sliding.compute(&left, [batch, outputs], bias, activation, y) {
+        return;
     }
     let extent = [batch, outputs, shape.output_plane()];
     let tasks = gemm::plane_tasks(y, extent, Division::of(extent, steps, false));
@@ -123,11 +120,8 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
         return gradient_by_phases(w, dy, shape, &phases, dx);
     };
     let sliding = phase.sliding(dy, shape);
-    if sliding.is_small(batch) {
-        return sliding.compute_small(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
-    }
-    if sliding.pays(inputs) {
-        return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
+    if sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx) {
+        return;
     }
     let extent = [batch, inputs, shape.input_plane()];
     let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 
 use super::stage::Layout;
 use super::staged::Sliding;
-use crate::activation::Activation;
 use crate::blocks::Blocks;
 use crate::gemm::{self, Block, Division, Operand, Output, Panel, PlaneTask, SLACK, TileSize, sum_blocks};
 use crate::simd;
@@ -37,7 +36,7 @@ struct Interleaved {
 
 impl Sliding<'_> {
     /// Whether this method is expected to be the fastest for a batch of so many samples.
-    pub fn is_small(&self, batch: usize) -> bool {
+    pub(super) fn is_small(&self, batch: usize) -> bool {
         let places = self.grid.iter().product::<usize>();
         // The copies pay where every value is used several times, or is a run of its own.
         if !(1..=MOST_PLACES).contains(&places) || self.taps.len() < 2.min(places) {
@@ -48,31 +47,32 @@ impl Sliding<'_> {
         row.next_multiple_of(TileSize::in_use().columns / 2) * 20 <= row * 27
     }
 
-    /// Computes `y`, `[batch, rows, grid]`, from the weights `left`; then adds the bias and applies the activation.
-    pub fn compute_small(
+    /// Computes `y` from copies of some samples at a time.
+    pub(super) fn compute_small(
         &self,
         left: &impl Operand,
         [batch, rows]: [usize; 2],
-        bias: Option<&[f32]>,
-        activation: Activation,
+        finish: impl Fn(&mut PlaneTask) + Sync,
         y: &mut [f32],
     ) {
-        let places = self.grid.iter().product::<usize>();
-        let seen = self.channels * self.size.iter().product::<usize>();
+        let [places, plane] = [self.grid, self.size].map(|extent| extent.iter().product::<usize>());
+        let sample = self.channels * plane;
         let most = rows.div_ceil(TileSize::in_use().rows);
         let row_parts = (2 * rayon::current_num_threads()).min(most).max(rows.div_ceil(Blocks::in_use().rows));
         let samples = gemm::evenly(batch, MOST_COLUMNS / places);
-        for (source, y) in self.source.chunks(samples * seen).zip(y.chunks_mut(samples * rows * places)) {
-            let stage = self.interleaved(source.len() / seen);
+        let mut stage = self.interleaved(samples);
+        for (source, y) in self.source.chunks(samples * sample).zip(y.chunks_mut(samples * rows * places)) {
+            if source.len() < samples * sample {
+                stage = self.interleaved(source.len() / sample);
+            }
             gemm::with_scratch([self.channels * stage.channel + SLACK], |[staged]| {
-                staged.par_chunks_exact_mut(stage.channel).take(self.channels).enumerate().for_each(
-                    |(channel, staged)| self.fill_small(&stage, &source[channel * seen / self.channels..], staged),
-                );
+                let channels = staged.par_chunks_exact_mut(stage.channel).take(self.channels).enumerate();
+                channels.for_each(|(channel, staged)| stage.fill(&source[channel * plane..], sample, staged));
                 let division = Division { samples: stage.samples, pixels: places, row_parts };
                 let tasks = gemm::plane_tasks(y, [stage.samples, rows, places], division);
                 tasks.into_par_iter().for_each(|mut task| {
                     stage.sum(left, staged, &mut task);
-                    task.finish(bias, activation);
+                    finish(&mut task);
                 });
             });
         }
@@ -85,8 +85,7 @@ impl Sliding<'_> {
         let at = |[d, h, w]: [usize; 3]| ((d * extent[1] + h) * extent[2] + w) * samples;
         let source = |remainder: &[usize; 3], place: [usize; 3]| {
             let at = |axis: usize| {
-                let quotient = place[axis].cast_signed() + layout.low[axis];
-                let at = quotient * self.stride[axis].cast_signed() + remainder[axis].cast_signed();
+                let at = self.seen(&layout, remainder, axis, place[axis]);
                 usize::try_from(at).ok().filter(|&at| at < self.size[axis])
             };
             Some((at(0)? * self.size[1] + at(1)?) * self.size[2] + at(2)?)
@@ -98,13 +97,8 @@ impl Sliding<'_> {
                 inside.extend(source(remainder, place).map(|from| [to, from]));
             }
         }
-        let of_tap = |(remainder, shift): (&[usize; 3], &[usize; 3])| {
-            let index = layout.used.iter().position(|used| used == remainder).unwrap_or(0);
-            index * volume * samples + at(*shift)
-        };
-        let taps: Vec<usize> = layout.remainders.iter().zip(&layout.shifts).map(of_tap).collect();
         let channel = layout.used.len() * volume * samples;
-        let offsets = (0..self.channels).flat_map(|index| taps.iter().map(move |tap| index * channel + tap)).collect();
+        let offsets = layout.offsets(self.channels, volume * samples, at);
 
         let tile = TileSize::in_use().columns;
         let [depth, height, width] = self.grid;
@@ -120,21 +114,20 @@ impl Sliding<'_> {
         });
         Interleaved { samples, channel, inside, offsets, panels: panels.collect(), row }
     }
+}
 
-    /// Copies a channel of all samples; `source` begins with that of the first.
-    fn fill_small(&self, stage: &Interleaved, source: &[f32], staged: &mut [f32]) {
-        let seen = self.channels * self.size.iter().product::<usize>();
+impl Interleaved {
+    /// Copies a channel of all samples; `source` begins with that of the first, and that of the next is `sample` values further.
+    fn fill(&self, source: &[f32], sample: usize, staged: &mut [f32]) {
         staged.fill(0.0);
-        for sample in 0..stage.samples {
-            let (staged, source) = (&mut staged[sample..], &source[sample * seen..]);
-            for &[to, from] in &stage.inside {
+        for index in 0..self.samples {
+            let (staged, source) = (&mut staged[index..], &source[index * sample..]);
+            for &[to, from] in &self.inside {
                 staged[to] = source[from];
             }
         }
     }
-}
 
-impl Interleaved {
     /// The outputs of a task.
     fn sum(&self, left: &impl Operand, staged: &[f32], task: &mut PlaneTask) {
         let n_rows = task.rows.len();

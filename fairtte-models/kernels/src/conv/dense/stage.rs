@@ -36,6 +36,18 @@ impl Layout {
         used.dedup();
         Self { remainders, shifts, used, low, extra }
     }
+
+    /// The offset of the values of every element of the kernel, for each of `channels` channels, where those of a remainder are
+    /// `volume` values and `at` is the offset of a place among them.
+    pub fn offsets(&self, channels: usize, volume: usize, at: impl Fn([usize; 3]) -> usize) -> Vec<usize> {
+        let of_tap = |(remainder, shift): (&[usize; 3], &[usize; 3])| {
+            let index = self.used.iter().position(|used| used == remainder).unwrap_or(0);
+            index * volume + at(*shift)
+        };
+        let taps: Vec<usize> = self.remainders.iter().zip(&self.shifts).map(of_tap).collect();
+        let channel = self.used.len() * volume;
+        (0..channels).flat_map(|index| taps.iter().map(move |tap| index * channel + tap)).collect()
+    }
 }
 
 /// The part of the input that a task sees.

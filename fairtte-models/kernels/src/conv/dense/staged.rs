@@ -44,7 +44,28 @@ pub(super) struct Spread {
 }
 
 impl Sliding<'_> {
-    /// Whether this method is expected to be faster than packing patches.
+    /// Computes `y`, `[batch, rows, grid]`, from the weights `left`, then adds the bias and applies the activation; returns whether
+    /// a method of this kind is expected to be faster than packing patches, and does nothing otherwise.
+    pub fn compute(
+        &self,
+        left: &impl Operand,
+        [batch, rows]: [usize; 2],
+        bias: Option<&[f32]>,
+        activation: Activation,
+        y: &mut [f32],
+    ) -> bool {
+        let finish = |task: &mut PlaneTask| task.finish(bias, activation);
+        if self.is_small(batch) {
+            self.compute_small(left, [batch, rows], finish, y);
+        } else if self.pays(rows) {
+            self.compute_staged(left, [batch, rows], finish, y);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Whether a padded copy of the input is expected to be faster than packing patches.
     pub fn pays(&self, rows: usize) -> bool {
         let [depth, height, width] = self.grid;
         if self.grid.contains(&0) || (depth * height == 1 && self.taps.len() == 1) {
@@ -68,13 +89,12 @@ impl Sliding<'_> {
         [1, height.div_ceil(tasks)]
     }
 
-    /// Computes `y`, `[batch, rows, grid]`, from the weights `left`; then adds the bias and applies the activation.
-    pub fn compute(
+    /// Computes `y` from a padded copy of each band.
+    fn compute_staged(
         &self,
         left: &impl Operand,
         [batch, rows]: [usize; 2],
-        bias: Option<&[f32]>,
-        activation: Activation,
+        finish: impl Fn(&mut PlaneTask) + Sync,
         y: &mut [f32],
     ) {
         let [depth, height, width] = self.grid;
@@ -94,7 +114,7 @@ impl Sliding<'_> {
             tasks.into_par_iter().for_each(|mut task| {
                 let weights = &weights[task.rows.start * steps..task.rows.end * steps];
                 self.band_of(&layout, weights, &mut task);
-                task.finish(bias, activation);
+                finish(&mut task);
             });
         });
     }
@@ -205,7 +225,8 @@ impl Sliding<'_> {
         let panels: Vec<Panel> = (0..stage.out[0])
             .flat_map(|depth| (0..slice).step_by(tile).map(move |column| panel(depth, column)))
             .collect();
-        let offsets = self.offsets(layout, stage);
+        let at = |[d, h, w]: [usize; 3]| (d * stage.extent[1] + h) * stage.pitch + w;
+        let offsets = layout.offsets(self.block_channels(), stage.volume(), at);
         let total = columns * stage.out[0];
         let lengths = [rows * total, self.block_channels() * stage.channel(layout) + SLACK];
         gemm::with_scratch(lengths, |[sums, staged]| {
@@ -236,16 +257,10 @@ impl Sliding<'_> {
         });
     }
 
-    /// The offset in the stage of the values of each step of a block.
-    fn offsets(&self, layout: &Layout, stage: &Stage) -> Vec<usize> {
-        let volume = stage.volume();
-        let of_tap = |(remainder, shift): (&[usize; 3], &[usize; 3])| {
-            let place = layout.used.iter().position(|used| used == remainder).unwrap_or(0);
-            place * volume + (shift[0] * stage.extent[1] + shift[1]) * stage.pitch + shift[2]
-        };
-        let taps: Vec<usize> = layout.remainders.iter().zip(&layout.shifts).map(of_tap).collect();
-        let channel = stage.channel(layout);
-        (0..self.block_channels()).flat_map(|index| taps.iter().map(move |tap| index * channel + tap)).collect()
+    /// The index along an axis of the value that an element of the kernel with this remainder sees from a place of the stage.
+    pub(super) fn seen(&self, layout: &Layout, remainder: &[usize; 3], axis: usize, place: usize) -> isize {
+        let quotient = place.cast_signed() + layout.low[axis];
+        quotient * self.stride[axis].cast_signed() + remainder[axis].cast_signed()
     }
 
     /// Copies what the places see of some channels.
@@ -258,10 +273,7 @@ impl Sliding<'_> {
         for channel in channels {
             let source = &self.source[(sample * self.channels + channel) * plane..][..plane];
             for remainder in &layout.used {
-                let at = |axis: usize, index: usize| {
-                    let quotient = (stage.first[axis] + index).cast_signed() + layout.low[axis];
-                    quotient * self.stride[axis].cast_signed() + remainder[axis].cast_signed()
-                };
+                let at = |axis: usize, index: usize| self.seen(layout, remainder, axis, stage.first[axis] + index);
                 let stride = self.stride[2];
                 let start = at(2, 0);
                 let before = start.min(0).unsigned_abs().div_ceil(stride).min(stage.pitch);
