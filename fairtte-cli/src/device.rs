@@ -1,8 +1,8 @@
 //! The only place that names burn's back ends.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
@@ -96,11 +96,10 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// What the message of a panic says of the device, with advice if it is about memory; `None` if it is about something else. The
-/// cause is often not in the first line, and lines within a `Debug` text are escaped.
+/// cause is often not in the first line.
 fn problem(message: &str) -> Option<String> {
-    let lines = || message.split('\n').flat_map(|line| line.split("\\n")).map(str::trim);
     let with = |signs: &[&str]| {
-        lines().find(|line| {
+        lines(message).find(|line| {
             let line = line.to_lowercase();
             // An index out of range in a kernel of LibTorch is a bug.
             signs.iter().any(|sign| line.contains(sign)) && !line.contains("device-side assert")
@@ -112,8 +111,17 @@ fn problem(message: &str) -> Option<String> {
         }
         None => (with(&LOST)?, ""),
     };
-    let cause = found.rsplit("`Err` value: ").next().unwrap_or(found).trim_end_matches('.');
-    Some(format!("{cause}{advice}"))
+    Some(format!("{}{advice}", cause(found).trim_end_matches('.')))
+}
+
+/// The lines of the message of a panic, also of a `Debug` text in it, where ends of lines are escaped.
+fn lines(message: &str) -> impl Iterator<Item = &str> {
+    message.split('\n').flat_map(|line| line.split("\\n")).map(str::trim).filter(|line| !line.is_empty())
+}
+
+/// A line without the words of `Result::unwrap`.
+fn cause(line: &str) -> &str {
+    line.rsplit("`Err` value: ").next().unwrap_or(line)
 }
 
 /// Computes one number on a device, so that one that does not work is reported before the data are read.
@@ -122,17 +130,32 @@ fn problem(message: &str) -> Option<String> {
 /// [`CliError::Device`] with the first line of what the back end says.
 fn tried(name: &str, device: Device) -> Result<Device, CliError> {
     let compute = || Tensor::<1>::ones([1], &device).into_data().iter::<f32>().sum::<f32>();
-    match catch_unwind(AssertUnwindSafe(compute)) {
-        Ok(1.0) => Ok(device),
-        Ok(other) => {
-            Err(CliError::Device { device: name.to_owned(), problem: format!("computes 1 as {other}, expected 1") })
-        }
-        Err(panic) => {
-            let message = message(&*panic);
-            let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(message);
-            Err(CliError::Device { device: name.to_owned(), problem: format!("cannot be used: {line}") })
-        }
-    }
+    let problem = match quietly(compute) {
+        Ok(1.0) => return Ok(device),
+        Ok(other) => format!("computes 1 as {other}, expected 1"),
+        Err(message) => format!("cannot be used: {}", shortened(cause(lines(&message).next().unwrap_or(&message)))),
+    };
+    Err(CliError::Device { device: name.to_owned(), problem })
+}
+
+/// The result of `compute`, or the message of the first panic of any thread in the meantime, of which nothing is printed: the devices
+/// of burn compute on threads of their own, and the panic of their caller says only that one of them failed.
+fn quietly<T>(compute: impl FnOnce() -> T) -> Result<T, String> {
+    let first = Arc::new(OnceLock::new());
+    let before = panic::take_hook();
+    let of_hook = Arc::clone(&first);
+    panic::set_hook(Box::new(move |info| {
+        of_hook.get_or_init(|| message(info.payload()).to_owned());
+    }));
+    let outcome = catch_unwind(AssertUnwindSafe(compute));
+    panic::set_hook(before);
+    outcome.map_err(|panic| first.get().cloned().unwrap_or_else(|| message(&*panic).to_owned()))
+}
+
+/// At most 200 characters of a line.
+fn shortened(line: &str) -> String {
+    let cut: String = line.chars().take(200).collect();
+    if cut.len() < line.len() { format!("{cut} ..") } else { cut }
 }
 
 fn absent(name: &str, back_end: &str) -> CliError {
@@ -207,6 +230,15 @@ mod tests {
         ] {
             assert_eq!(problem(message), None, "{message}");
         }
+    }
+
+    #[test]
+    fn of_a_device_that_cannot_be_opened_one_short_line_is_shown() {
+        let text = "called `Result::unwrap()` on an `Err` value: Torch(\"Found no NVIDIA driver\\nframe #0: c10\")";
+        assert_eq!(cause(lines(text).next().unwrap()), "Torch(\"Found no NVIDIA driver");
+        let long = format!("Unable to load {}", "libcuda, ".repeat(50));
+        assert!(shortened(&long).len() == 203 && shortened(&long).ends_with(" .."));
+        assert_eq!(shortened("no driver"), "no driver");
     }
 
     #[test]
