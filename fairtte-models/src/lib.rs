@@ -41,7 +41,7 @@ pub use error::ModelError;
 pub use fairtte_kernels as kernels;
 #[cfg(feature = "tch")]
 pub use fast::use_threads;
-pub use fast::{adamw, check_environment, computes_on_host};
+pub use fast::{adamw, check_environment, computes_on_host, reserved_memory};
 pub use initialise::initialise;
 pub use medicalnet::{MedicalNet, MedicalNetDepth};
 pub use mlp::{Mlp, MlpConfig};

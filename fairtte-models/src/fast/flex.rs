@@ -6,7 +6,8 @@ use burn_flex::FlexTensor;
 
 use super::host::{self, Host};
 use super::operation::{Forward, Kernels, Operation};
-use super::unspecified;
+use super::{adamw, unspecified};
+use crate::kernels::adamw::Settings;
 
 impl Kernels for Flex {
     fn forward(operation: Operation, inputs: Vec<FlexTensor>, keep: bool) -> Forward<Self> {
@@ -20,6 +21,10 @@ impl Kernels for Flex {
         needed: &[bool],
     ) -> Vec<Option<FlexTensor>> {
         host::backward::<Self>(operation, saved, gradient, needed)
+    }
+
+    fn adamw(tensors: [FlexTensor; 4], settings: &Settings, time: usize) -> [FlexTensor; 3] {
+        adamw::on_host::<Self>(tensors, settings, time)
     }
 }
 

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Any, any};
 use super::operation::{InvertedResidual, Operation};
-use super::{Activation, infers_on_kernels, norm, settings_2d};
+use super::{Activation, has_kernels_on_host, infers_on_kernels, norm, settings_2d};
 use crate::kernels::conv::ConvKind;
 use crate::kernels::conv::inverted_residual::BlockShape;
 
@@ -60,7 +60,10 @@ fn is_served(layers: &Layers, x: &Tensor<4>) -> bool {
         [squeeze, excite].into_iter().chain([depthwise, project].into_iter().chain(expand).map(|normed| normed.0));
     let norms = [depthwise, project].into_iter().chain(expand).map(|normed| normed.1);
     let weights = convs.map(|conv| conv.weight.val()).all(|weight| infers_on_kernels(&weight));
-    weights && infers_on_kernels(x) && norms.map(|norm| norm.gamma.val()).all(|gamma| infers_on_kernels(&gamma))
+    weights
+        && infers_on_kernels(x)
+        && has_kernels_on_host(x)
+        && norms.map(|norm| norm.gamma.val()).all(|gamma| infers_on_kernels(&gamma))
 }
 
 /// Whether every convolution is the one that the shape says, and its batch norm goes into its weights (`host::conv::normed`).

@@ -3,7 +3,8 @@
 //!
 //! burn's modules hold the parameters, so records, imports and parameter names are those of burn. [`kernels`](crate::kernels)
 //! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, except for the forward pass of some
-//! dense convolutions, which is `LibTorch`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups
+//! dense convolutions, which is `LibTorch`'s), in single precision; on a GPU of `LibTorch` its own operations do, in single and half
+//! precision. Any other device or type, and what the kernels do not cover (dilation, groups
 //! that are not depthwise, asymmetric padding), falls back in the same call, and everything does where the environment
 //! variable `FAIRTTE_KERNELS` is `off`. This folder is the only one of the library that names a back end.
 //!
@@ -15,6 +16,8 @@
 )]
 
 mod adamw;
+#[cfg(feature = "tch")]
+mod aten;
 mod calls;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod chain;
@@ -37,6 +40,8 @@ mod unspecified;
 
 use std::sync::OnceLock;
 
+#[cfg(any(feature = "flex", feature = "tch"))]
+use burn::backend::DispatchDevice;
 use burn::module::Param;
 use burn::nn::conv::{Conv2d, Conv3d};
 use burn::nn::{LayerNorm, Linear, PaddingConfig2d, PaddingConfig3d};
@@ -220,10 +225,12 @@ pub(crate) fn feed_forward(
     chained(&x, links).unwrap_or_else(|| linear(narrow, act(linear(widen, layer_norm(norm, epsilon, x)), activation)))
 }
 
-/// The chain of `links` if kernels cover all of it.
+/// The chain of `links` if kernels cover all of it. On a GPU of one link only: its memory suffices more often than its time, so that
+/// nothing is computed twice.
 fn chained<const D: usize, const N: usize>(x: &Tensor<D>, links: [Option<Link>; N]) -> Option<Tensor<D>> {
     let links: Vec<Link> = links.into_iter().collect::<Option<_>>()?;
-    has_kernels(x).then(|| calls::chain(x.clone(), links))
+    let covered = if N == 1 { has_kernels(x) } else { has_kernels_on_host(x) };
+    covered.then(|| calls::chain(x.clone(), links))
 }
 
 /// Layer norm of tokens of this width in a chain.
@@ -256,7 +263,16 @@ pub(crate) fn attention(qkv: Tensor<3>, heads: usize) -> Tensor<3> {
 
 /// Whether the device of `x` has kernels for its type.
 fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
-    x.dtype() == DType::F32 && switched_on() && device_has_kernels(&x.device())
+    let serves = |place| match place {
+        Place::Host => x.dtype() == DType::F32,
+        Place::Gpu => matches!(x.dtype(), DType::F32 | DType::F16 | DType::BF16),
+    };
+    switched_on() && place(&x.device()).is_some_and(serves)
+}
+
+/// As [`has_kernels`], and they are those of this crate.
+fn has_kernels_on_host<const D: usize>(x: &Tensor<D>) -> bool {
+    has_kernels(x) && computes_on_host(&x.device())
 }
 
 /// Whether the device of `x` has kernels for its type and records no graph: what operations of inference need.
@@ -276,30 +292,60 @@ fn switched_on() -> bool {
 
 /// Whether the kernels of this crate serve `device`, so that it computes with the processors and in the memory of the host.
 pub fn computes_on_host(device: &Device) -> bool {
-    device_has_kernels(device)
+    place(device) == Some(Place::Host)
+}
+
+/// The most bytes of a GPU that its allocator had reserved since the program began; `None` of a device that does not tell.
+pub fn reserved_memory(device: &Device) -> Option<u64> {
+    #[cfg(feature = "tch")]
+    if let DispatchDevice::LibTorch(burn_tch::LibTorchDevice::Cuda(index)) = without_autodiff(device) {
+        return aten::reserved(*index);
+    }
+    device.memory_pool_usage().map(|usage| usage.bytes_reserved)
+}
+
+/// Whose operations compute the fused ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "tch"), expect(dead_code, reason = "LibTorch alone has operations for a GPU"))]
+enum Place {
+    /// The kernels of this crate, which read the memory of this process.
+    Host,
+    /// The back end's own.
+    Gpu,
+}
+
+/// Where the fused operations of a device are computed; `None` of one without them.
+#[cfg(any(feature = "flex", feature = "tch"))]
+fn place(device: &Device) -> Option<Place> {
+    match without_autodiff(device) {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => Some(Place::Host),
+        #[cfg(feature = "tch")]
+        DispatchDevice::LibTorch(device) => Some(if is_on_host(*device) { Place::Host } else { Place::Gpu }),
+        #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
+        _ => None,
+    }
 }
 
 #[cfg(any(feature = "flex", feature = "tch"))]
-fn device_has_kernels(device: &Device) -> bool {
-    use burn::backend::DispatchDevice;
-    fn known(device: &DispatchDevice) -> bool {
-        match device {
-            #[cfg(feature = "flex")]
-            DispatchDevice::Flex(_) => true,
-            #[cfg(feature = "tch")]
-            // The kernels read the memory of this process, not that of a GPU.
-            DispatchDevice::LibTorch(device) => *device == burn_tch::LibTorchDevice::Cpu,
-            DispatchDevice::Autodiff(device) => known(device),
-            #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
-            _ => false,
-        }
-    }
-    known(device.as_dispatch())
+fn without_autodiff(device: &Device) -> &DispatchDevice {
+    let device = device.as_dispatch();
+    if let DispatchDevice::Autodiff(inner) = device { inner } else { device }
 }
 
 #[cfg(not(any(feature = "flex", feature = "tch")))]
-fn device_has_kernels(_: &Device) -> bool {
-    false
+fn place(_: &Device) -> Option<Place> {
+    None
+}
+
+/// Whether tensors on a device of `LibTorch` are in the memory of this process.
+#[cfg(feature = "tch")]
+fn is_on_host(device: burn_tch::LibTorchDevice) -> bool {
+    #[cfg(test)]
+    if tests::as_on_a_gpu() {
+        return false;
+    }
+    device == burn_tch::LibTorchDevice::Cpu
 }
 
 /// The settings of a convolution without an activation if the kernels cover it, otherwise `None`.
@@ -358,3 +404,5 @@ fn knows<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D
 #[cfg(test)]
 #[path = "../../tests/inside/fast/mod.rs"]
 mod tests;
+#[cfg(test)]
+pub(crate) use self::tests::plain_device;

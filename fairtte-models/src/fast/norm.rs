@@ -14,12 +14,13 @@ use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
 use super::precision::{in_single, is_half};
 use super::{
-    Activation, act, conv_link, conv2d, conv3d, has_kernels, infers_on_kernels, knows, settings_2d, settings_3d,
+    Activation, act, conv_link, conv2d, conv3d, has_kernels, has_kernels_on_host, infers_on_kernels, knows,
+    settings_2d, settings_3d,
 };
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
-    if is_half(&x) {
+    if is_half(&x) && !has_kernels(&x) {
         return in_single(x, |x| bn_act(norm, x, activation));
     }
     if !covered(norm, &x) {
@@ -90,7 +91,7 @@ pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activati
     let (weight, bias) = (second.0.weight.val(), second.0.bias.as_ref().map(Param::val));
     let next = settings_3d(second.0).and_then(|settings| conv_link(settings, &x, &weight, bias.as_ref()));
     let x = match next {
-        Some(next) if covered(norm, &x) => by_batch(norm, x, activation, Some(next)),
+        Some(next) if covered(norm, &x) && has_kernels_on_host(&x) => by_batch(norm, x, activation, Some(next)),
         _ => conv3d(second.0, bn_act(norm, x, activation)),
     };
     bn_act(second.1, x, second.2)

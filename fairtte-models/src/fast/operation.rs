@@ -6,6 +6,8 @@ use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
 
 use crate::kernels::Activation;
+#[cfg(any(feature = "flex", feature = "tch"))]
+use crate::kernels::adamw::Settings;
 use crate::kernels::conv::ConvShape;
 use crate::kernels::conv::inverted_residual::BlockShape;
 
@@ -151,4 +153,7 @@ pub(crate) trait Kernels: Backend {
         gradient: FloatTensor<Self>,
         needed: &[bool],
     ) -> Vec<Option<FloatTensor<Self>>>;
+
+    /// Step `time`, from 1, of `AdamW` from a parameter, its gradient and both moments: the parameter and its moments.
+    fn adamw(tensors: [FloatTensor<Self>; 4], settings: &Settings, time: usize) -> [FloatTensor<Self>; 3];
 }

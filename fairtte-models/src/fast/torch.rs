@@ -1,5 +1,5 @@
-//! The fused operations on `LibTorch`: those of [`host`], but for the forward pass of some dense convolutions, which
-//! `LibTorch` computes faster. Their gradients are those of [`host`] too.
+//! The fused operations on `LibTorch`. On a GPU those of [`aten`]. On the CPU those of [`host`], but for the forward pass of some
+//! dense convolutions, which `LibTorch` computes faster; their gradients are those of [`host`] too.
 
 use std::sync::{Once, mpsc};
 use std::thread;
@@ -9,14 +9,19 @@ use burn::tensor::Shape;
 use burn_tch::TchTensor;
 use tch::{Device, Kind, Tensor};
 
+use super::aten::{self, integer};
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
-use super::slices;
+use super::{adamw, is_on_host, slices};
+use crate::kernels::adamw::Settings;
 use crate::kernels::conv::ConvKind;
 use crate::kernels::{self, Activation};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
+        if !is_on_host(inputs[0].device()) {
+            return aten::forward(operation, &inputs, keep);
+        }
         give_way();
         match (operation, inputs.as_slice()) {
             (Operation::Conv(settings), [x, weight, bias @ ..]) if is_faster_here(settings, x, weight) => {
@@ -34,7 +39,17 @@ impl Kernels for LibTorch {
         gradient: TchTensor,
         needed: &[bool],
     ) -> Vec<Option<TchTensor>> {
+        if !is_on_host(gradient.device()) {
+            return aten::backward(operation, &saved, gradient, needed);
+        }
         host::backward::<Self>(operation, saved, gradient, needed)
+    }
+
+    fn adamw(tensors: [TchTensor; 4], settings: &Settings, time: usize) -> [TchTensor; 3] {
+        if !is_on_host(tensors[0].device()) {
+            return aten::adamw(tensors, settings, time);
+        }
+        adamw::on_host::<Self>(tensors, settings, time)
     }
 }
 
@@ -120,7 +135,7 @@ fn is_faster_here(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> b
 }
 
 fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
-    let (stride, padding) = spatial(settings, &x.tensor);
+    let (stride, padding) = settings.spatial(&x.tensor);
     let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
     let bias = bias.map(|bias| &bias.tensor);
     let mut y = x.tensor.convolution(&weight.tensor, bias, stride, padding, ones, false, zeros, 1);
@@ -133,12 +148,6 @@ fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTe
     }
 }
 
-/// Stride and padding of as many axes as `x` has in space.
-fn spatial(settings: Convolution, x: &Tensor) -> (Vec<i64>, Vec<i64>) {
-    let from = 5 - x.dim();
-    (integers(&settings.stride[from..]), integers(&settings.padding[from..]))
-}
-
 fn integers(sizes: &[usize]) -> Vec<i64> {
-    sizes.iter().map(|&size| size.try_into().unwrap_or(i64::MAX)).collect()
+    sizes.iter().copied().map(integer).collect()
 }

@@ -6,6 +6,7 @@ use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 use fairtte_metrics::seeds::stream;
 
 use crate::backbone::{Backbone, BackboneKind};
+use crate::fast::plain_device;
 use crate::miniature::{KINDS, miniature};
 use crate::{ModelError, Noise, Pixels, Precision, initialise};
 
@@ -35,7 +36,7 @@ impl ModuleVisitor for Collected<'_> {
 
 /// Features and gradients of a network in training.
 fn trained(kind: BackboneKind, precision: Precision) -> (Vec<f32>, Vec<f32>) {
-    let device = Device::flex().autodiff();
+    let device = plain_device().autodiff();
     let net: Backbone = initialise(miniature(kind, 3, &device), stream(3, "weights", &[]));
     let features = net.forward(pixels(kind, &device).in_precision(precision), &mut Noise::Off).unwrap();
     assert_eq!(features.dtype(), DType::F32, "what follows the backbone computes in single precision");

@@ -113,7 +113,7 @@ fn a_block_has_the_bits_of_its_layers_one_after_the_other() {
                     assert!(bits(found) == bits(expected), "{channels:?} {side} {stride} {size:?}");
                 }
                 // Only a device without kernels computes layer by layer here.
-                None => assert!(!fast::has_kernels(&x), "{channels:?} {side} {stride} {size:?} is not covered"),
+                None => assert!(!fast::has_kernels_on_host(&x), "{channels:?} {side} {stride} {size:?} is not covered"),
             }
         });
     }
@@ -126,7 +126,7 @@ fn what_is_trained_small_or_not_covered_is_computed_layer_by_layer() {
     let block = Block::new(channels, 3, 1, &plain);
     let x = tensor([SAMPLES, 16, 56, 56], 1, &plain);
     on_two_threads(|| {
-        assert_eq!(block.together(&x).is_some(), fast::has_kernels(&x));
+        assert_eq!(block.together(&x).is_some(), fast::has_kernels_on_host(&x));
         assert!(by_burn(|| block.together(&x)).is_none(), "without kernels");
         let trained = device();
         assert!(Block::new(channels, 3, 1, &trained).together(&tensor([SAMPLES, 16, 56, 56], 1, &trained)).is_none());

@@ -36,11 +36,22 @@ pub(crate) fn by_burn<T>(compute: impl FnOnce() -> T) -> T {
     result
 }
 
-/// `flex`, or the device that `FAIRTTE_TEST_DEVICE` names in a build with its feature: `tch` or `wgpu`.
-fn plain_device() -> Device {
+/// Whether the test device is `aten`: `LibTorch` on the CPU, with the operations that it has for a GPU.
+#[cfg(feature = "tch")]
+pub(crate) fn as_on_a_gpu() -> bool {
+    static IS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *IS.get_or_init(|| std::env::var("FAIRTTE_TEST_DEVICE").as_deref() == Ok("aten"))
+}
+
+/// `flex`, or the device that `FAIRTTE_TEST_DEVICE` names in a build with its feature: `tch`, `aten` ([`as_on_a_gpu`]), `tch-cuda`, `wgpu` or `cuda`.
+pub(crate) fn plain_device() -> Device {
     match std::env::var("FAIRTTE_TEST_DEVICE").as_deref() {
         #[cfg(feature = "tch")]
-        Ok("tch") => Device::libtorch(),
+        Ok("tch" | "aten") => Device::libtorch(),
+        #[cfg(feature = "tch")]
+        Ok("tch-cuda") => Device::libtorch_cuda(0),
+        #[cfg(feature = "cuda")]
+        Ok("cuda") => Device::cuda(0),
         #[cfg(feature = "wgpu")]
         Ok("wgpu") => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
         Ok(other) => panic!("FAIRTTE_TEST_DEVICE is {other:?}, which is not in this build"),
