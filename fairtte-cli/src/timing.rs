@@ -6,7 +6,9 @@ use burn::module::Module;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Backbone, BackboneKind, ModelError, Noise, Pixels, Precision, UnetDecoder, adamw, initialise};
+use fairtte_models::{
+    Backbone, BackboneKind, ModelError, Noise, Pixels, Precision, UnetDecoder, adamw, initialise, reserved_memory,
+};
 
 use crate::CliError;
 
@@ -95,6 +97,20 @@ impl Timed {
     /// # Errors
     /// If the network does not take the shape, or the device gives a loss that is not finite, or fails.
     pub fn step(&mut self, shape: &[usize]) -> Result<StepSeconds, CliError> {
+        self.train(shape, true)
+    }
+
+    /// Seconds of a training step as [`step`](Self::step) computes it, without a wait between the gradients and the update: a device
+    /// that works on its own computes the one while the other is sent to it, as in a training.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step).
+    pub fn whole_step(&mut self, shape: &[usize]) -> Result<f64, CliError> {
+        Ok(self.train(shape, false)?.sum())
+    }
+
+    /// A step; the parts have their own times only if `in_parts`.
+    fn train(&mut self, shape: &[usize], in_parts: bool) -> Result<StepSeconds, CliError> {
         self.inference = None;
         let Some((net, mut optimiser)) = self.trained.take() else {
             return Err(self.failed("has lost the network in a step that failed"));
@@ -110,7 +126,9 @@ impl Timed {
         }
         let clock = Instant::now();
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        self.wait()?;
+        if in_parts {
+            self.wait()?;
+        }
         let backward = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let net = optimiser.step(1e-4, net, gradients);
@@ -142,7 +160,7 @@ impl Timed {
 
     /// Bytes that the pools of the device have reserved, in use or kept for reuse, where it says them.
     pub fn device_memory(&self) -> Option<u64> {
-        self.plain.memory_pool_usage().map(|usage| usage.bytes_reserved)
+        reserved_memory(&self.plain)
     }
 
     /// Waits until the device has computed everything.

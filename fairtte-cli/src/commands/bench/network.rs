@@ -176,7 +176,7 @@ impl Request {
         let shape: Vec<usize> = std::iter::once(self.batch).chain(self.sample.iter().copied()).collect();
         let mut device_memory = None;
         let training = self.rate(|| {
-            let seconds = network.step(&shape)?.sum();
+            let seconds = network.whole_step(&shape)?;
             device_memory = device_memory.max(network.device_memory());
             Ok(seconds)
         })?;
