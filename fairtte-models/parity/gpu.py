@@ -1,9 +1,9 @@
 """Training and inference of the networks in PyTorch on a GPU, beside what `fairtte bench` measured there.
 
-    python gpu.py OURS.json .. [--device cuda] [--seconds S] [--modes eager channels-last bf16 compile] [--output FILE] [--profile]
+    python gpu.py OURS.json .. [--networks NAME:BxCxHxW ..] [--device cuda] [--seconds S] [--modes eager channels-last bf16 compile] [--output FILE] [--profile]
 
 Every OURS.json is the `--output` of `fairtte bench` on a device of this machine; its networks and shapes are measured here with the
-same rules: first step apart, then steps for S seconds, medians. A mode adds to those before it: channels-last is the layout of
+same rules, and those of `--networks` without ours: first step apart, then steps for S seconds, medians. A mode adds to those before it: channels-last is the layout of
 the tensors, bf16 automatic mixed precision, compile `torch.compile`. Steps are forward pass, gradients and AdamW on the backbone
 with the mean square of the features as loss; inference is evaluation mode without gradients, of FairTTE always in f32. Memory is
 what PyTorch's allocator had reserved of the device at most, as that of FairTTE is what its pools had reserved. A mode that fails is a
@@ -98,7 +98,8 @@ def measure(name, shape, mode, device, seconds):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("ours", nargs="+")
+    options.add_argument("ours", nargs="*")
+    options.add_argument("--networks", nargs="*", default=[], metavar="NAME:SHAPE")
     options.add_argument("--device", default="cuda")
     options.add_argument("--seconds", type=float, default=10.0)
     options.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
@@ -113,7 +114,9 @@ def main():
     print("| network | batch | by | training/s | inference/s | ratio of time, training | inference | memory |")
     print("|---|---|---|---|---|---|---|---|")
     found = []
-    for name, shape in dict.fromkeys((n["backbone"], tuple(n["shape"])) for report in reports for n in report["networks"]):
+    given = [(name, tuple(map(int, shape.split("x")))) for name, shape in (case.split(":") for case in arguments.networks)]
+    ours = [(n["backbone"], tuple(n["shape"])) for report in reports for n in report["networks"]]
+    for name, shape in dict.fromkeys(ours + given):
         rows = {}
         for mode in arguments.modes:
             try:

@@ -7,21 +7,30 @@
 # measured that can be built or have a program. What a build of each needs is in docs/src/performance.md.
 #
 # Variables:
-#   STEPS         what is done, by default "bench pytorch whole profile"; "build" makes the programs and nothing else
-#   PROGRAMS      folder of the programs (fairtte-cuda, fairtte-tch, fairtte-wgpu, fairtte-flex), RESULTS/programs if not given
-#   PYTHON        a Python with torch, torchvision and timm, for the step pytorch; python3 if not given
+#   STEPS         what is done, by default "together bench pytorch profile"; "build" makes the programs and nothing else
+#   PROGRAMS      folder of the programs, RESULTS/programs if not given: fairtte-cuda, fairtte-tch, fairtte-wgpu, fairtte-flex, the
+#                 tests tests-cuda, tests-tch, tests-wgpu of the crate fairtte-models, and deps/program, the tests of the program
+#   PYTHON        a Python with torch, torchvision and timm; python3 if not given. LibTorch for the programs with tch is its torch
 #   SECONDS_EACH  time of each measurement of training and of inference; 10 if not given
+#   LIMIT         seconds after which one call is ended; 900 if not given
 #   SMALL=1       small networks and a small cohort, to try the script without a GPU: SMALL=1 gpu.sh RESULTS flex
 #
-# A machine with a GPU may be there for minutes only, without a network:
-#   1. Before, on a machine of the same glibc with a network: STEPS=build PROGRAMS=programs gpu.sh RESULTS cuda:0 wgpu
-#      (flex is built too), and copy the folder of programs beside the checkout. Nothing is compiled where a program is there.
-#   2. There, one step in each call, so that none takes long. With 4 networks in 2 precisions a call of bench takes 4 x 2 x 2 x
-#      SECONDS_EACH and the first steps, in which kernels are compiled: about 5 minutes a device with SECONDS_EACH=5.
-#      pytorch takes 4 x 4 x 2 x SECONDS_EACH and what torch.compile needs, whole some minutes on flex and less on a GPU, profile a
-#      minute. Of a short stay the order of use is: bench cuda:0, pytorch, whole, profile, bench wgpu.
+# Steps:
+#   together  what needs no quiet machine, all at once: a whole training on every device and on flex, whose C^td must agree; the recorded
+#             operations and gradients of PyTorch; trainings with every head, strategy and network beside flex; and torch.compile, whose
+#             results stay in its cache on disk for the step pytorch
+#   bench     fairtte bench, every network in f32 and bf16
+#   pytorch   the same networks in PyTorch: eager, channels_last, bf16, torch.compile
+#   profile   the kernels of a training step
 #
-# A step that fails is reported and the next one begins; the exit code is then 1.
+# A machine with a GPU may be there for minutes only, without a network:
+#   1. Before, on a machine of the same glibc or an older one with a network: STEPS=build PROGRAMS=programs gpu.sh RESULTS cuda:0 wgpu
+#      (flex is built too, and all tests), and copy the folder of programs beside the checkout. Nothing is compiled where a program is
+#      there. A program for cuda and wgpu has 226 MB; xz --x86 --lzma2=preset=9e makes 44 MB of it.
+#   2. There: SECONDS_EACH=1 LIMIT=60. together takes as long as its longest part, bench 4 x 2 x (2 x SECONDS_EACH + the first step, in
+#      which kernels are compiled) for each device, pytorch 4 x 4 x 2 x SECONDS_EACH and a minute or two for torch.compile.
+#
+# A call that fails or is ended is reported and the next one begins; the exit code is then 1.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -34,11 +43,12 @@ results=$(cd "$results" && pwd)
 programs=${PROGRAMS:-$results/programs}
 mkdir -p "$programs"
 programs=$(cd "$programs" && pwd)
-steps=${STEPS:-bench pytorch whole profile}
+steps=${STEPS:-together bench pytorch profile}
 python=${PYTHON:-python3}
 seconds=${SECONDS_EACH:-10}
+limit=${LIMIT:-900}
 target=${CARGO_TARGET_DIR:-$PWD/target}
-failed=()
+export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$results/inductor}
 
 cases=("efficientnet-b0 3x224x224 64" "resnet18 3x224x224 64" "vit-large/16 3x224x224 16" "resnet18-3d 3x96x128x128 8")
 cohort=(--config configs/demo.toml)
@@ -47,31 +57,69 @@ if [ -n "${SMALL:-}" ]; then
     cohort+=(--set data.simulated.n-subjects=200 --set training.epochs=2)
 fi
 
+rm -f "$results/failed.txt"
+
 try() {
     echo "== $*"
     if ! "$@"; then
-        failed+=("$*")
+        echo "$*" >>"$results/failed.txt"
         echo "== failed: $*"
     fi
 }
 
 is_wanted() { [[ " $steps " == *" $1 "* ]]; }
 
+# feature DEVICE: the feature of cargo with its back end.
+feature() {
+    local feature=${1%%:*}
+    echo "${feature%-cuda}"
+}
+
+# with_libraries DEVICE COMMAND ..: runs the command, with the libraries of PYTHON's torch for LibTorch.
+with_libraries() {
+    local path=${LD_LIBRARY_PATH:-} torch
+    if [ "$(feature "$1")" = tch ] && [ -z "$path" ]; then
+        torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') || return 1
+        path=$torch/lib$(printf ':%s' "$(dirname "$torch")"/nvidia/*/lib)
+    fi
+    shift
+    LD_LIBRARY_PATH=$path timeout "$limit" "$@"
+}
+
 # program DEVICE: the program with the back end of the device, built if there is none yet.
 program() {
-    local feature=${1%%:*}
-    feature=${feature%-cuda}
-    local built=$programs/fairtte-$feature
-    if [ ! -x "$built" ]; then
-        local options=(--features "$feature")
-        [ "$feature" != flex ] || options=()
+    local feature options=()
+    feature=$(feature "$1")
+    if [ ! -x "$programs/fairtte-$feature" ]; then
+        [ "$feature" = flex ] || options=(--features "$feature")
         cargo build --release -p fairtte-cli "${options[@]}" >&2 || return 1
-        strip -o "$built" "$target/release/fairtte" || return 1
+        strip -o "$programs/fairtte-$feature" "$target/release/fairtte" || return 1
     fi
-    echo "$built"
+    echo "$programs/fairtte-$feature"
+}
+
+# tests DEVICE: the unit tests of fairtte-models for the device, or those of the program for "program"; built if there are none yet.
+tests() {
+    local feature to options=(-p fairtte-models --lib) built
+    feature=$(feature "$1")
+    to=$programs/tests-$feature
+    case $feature in
+    program) options=(-p fairtte-tests --test program) to=$programs/deps/program ;;
+    flex) ;;
+    *) options+=(--features "$feature") ;;
+    esac
+    if [ ! -x "$to" ]; then
+        built=$(cargo test --release --no-run --message-format=json "${options[@]}" |
+            "$python" -c 'import json, sys; print([e for e in (json.loads(l).get("executable") for l in sys.stdin) if e][-1])') || return 1
+        mkdir -p "$(dirname "$to")"
+        strip -o "$to" "$built" || return 1
+    fi
+    echo "$to"
 }
 
 build() { program "$1" >/dev/null; }
+
+build_tests() { tests "$1" >/dev/null; }
 
 # bench DEVICE: every case in a file of its own, so that one that fails leaves the others.
 bench() {
@@ -80,7 +128,7 @@ bench() {
     for case in "${cases[@]}"; do
         read -r backbone shape batch <<<"$case"
         for precision in f32 bf16; do
-            try "$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds "$seconds" \
+            try with_libraries "$device" "$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds "$seconds" \
                 --precision "$precision" --no-layers --output "$results/bench-${device/:/-}-${backbone/\//-}-$precision.json"
         done
     done
@@ -104,8 +152,59 @@ pytorch() {
 whole() {
     local device=$1 fairtte
     fairtte=$(program "$device") || return 1
-    "$fairtte" train "${cohort[@]}" --device "$device" --set "output=$results/run-${device/:/-}" --set "cache=$results/cache" --json \
-        >"$results/run-${device/:/-}.json"
+    local name=${device/:/-}
+    with_libraries "$device" "$fairtte" train "${cohort[@]}" --device "$device" --set "output=$results/run-$name" \
+        --set "cache=$results/cache-$name" --json >"$results/run-$name.json" 2>"$results/run-$name.txt"
+}
+
+# golden DEVICE: operations and gradients of whole networks beside those recorded of PyTorch in double precision.
+golden() {
+    local device=$1 tests named=${1%:*}
+    tests=$(tests "$device") || return 1
+    [ "$device" != flex ] || named=
+    (
+        cd fairtte-models || exit 1
+        [ -z "$named" ] || export FAIRTTE_TEST_DEVICE=$named
+        with_libraries "$device" "$tests" --nocapture fast::tests::golden gradients_of_whole fast::tests::networks every_network
+    ) >"$results/golden-${device/:/-}.txt" 2>&1
+}
+
+# beside DEVICE: short trainings with every head, strategy and network on the device and on flex.
+beside() {
+    local device=$1 fairtte tests folder=$results/beside-${1/:/-}
+    fairtte=$(program "$device") || return 1
+    tests=$(tests program) || return 1
+    # The tests take the program one folder above them.
+    mkdir -p "$folder/deps"
+    cp "$tests" "$folder/deps/program"
+    ln -sf "$fairtte" "$folder/fairtte"
+    FAIRTTE_TEST_DEVICE=$device with_libraries "$device" "$folder/deps/program" --nocapture devices >"$folder.txt" 2>&1
+    local code=$?
+    rm -r "$folder"
+    return $code
+}
+
+# compile NETWORK: one step and one inference by torch.compile, for its cache on disk.
+compile() {
+    timeout "$limit" "$python" fairtte-models/parity/gpu.py --networks "$1" --modes compile --seconds 0.01 >/dev/null
+}
+
+together() {
+    local device case backbone shape batch
+    if [ -z "${SMALL:-}" ] && is_wanted pytorch; then
+        for case in "${cases[@]}"; do
+            read -r backbone shape batch <<<"$case"
+            try compile "$backbone:${batch}x$shape" &
+        done
+    fi
+    [[ " ${devices[*]} " == *" flex "* ]] || try whole flex &
+    for device in "${devices[@]}"; do
+        try whole "$device" &
+        try golden "$device" &
+        try beside "$device" &
+    done
+    wait
+    try same
 }
 
 # same: the C^td of every whole training beside that of flex, in whose interval it must be.
@@ -138,43 +237,40 @@ profile() {
     log=$results/profile-${device/:/-}
     local call=("$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds 0.1 --no-layers)
     case $device in
-    cuda* | wgpu*) CUBECL_DEBUG_OPTION=profile-medium CUBECL_DEBUG_LOG=$log.log "${call[@]}" >"$log.txt" ;;
+    cuda* | wgpu*) CUBECL_DEBUG_OPTION=profile-medium CUBECL_DEBUG_LOG=$log.log timeout "$limit" "${call[@]}" >"$log.txt" ;;
     flex) "${call[@]:0:${#call[@]}-1}" >"$log.txt" ;; # with the share of the peak by type of layer
     *)
         if ! command -v nsys >/dev/null; then
             echo "nsys is not there: no profile of $device"
             return 0
         fi
-        nsys profile --stats=true --force-overwrite=true -o "$log" "${call[@]}" >"$log.txt"
+        with_libraries "$device" nsys profile --stats=true --force-overwrite=true -o "$log" "${call[@]}" >"$log.txt"
         ;;
     esac
 }
 
 if is_wanted build; then
+    try build_tests program
     for device in flex "${devices[@]}"; do
         try build "$device"
+        try build_tests "$device"
     done
 fi
 { nvidia-smi || true; lscpu || true; } >"$results/machine.txt" 2>&1
+! is_wanted together || together
 if is_wanted bench; then
     for device in "${devices[@]}"; do
         try bench "$device"
     done
 fi
 ! is_wanted pytorch || try pytorch
-if is_wanted whole; then
-    [[ " ${devices[*]} " == *" flex "* ]] || try whole flex
-    for device in "${devices[@]}"; do
-        try whole "$device"
-    done
-    try same
-fi
 if is_wanted profile; then
     for device in "${devices[@]}"; do
         try profile "$device"
     done
 fi
-if [ ${#failed[@]} -gt 0 ]; then
-    printf 'failed: %s\n' "${failed[@]}"
+if [ -s "$results/failed.txt" ]; then
+    echo "failed:"
+    cat "$results/failed.txt"
     exit 1
 fi
