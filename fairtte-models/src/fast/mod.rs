@@ -30,6 +30,7 @@ mod host;
 mod inverted_residual;
 mod norm;
 mod operation;
+mod place;
 mod precision;
 #[cfg(feature = "tch")]
 mod slices;
@@ -38,23 +39,23 @@ mod torch;
 #[cfg(feature = "flex")]
 mod unspecified;
 
-use std::sync::OnceLock;
-
-#[cfg(any(feature = "flex", feature = "tch"))]
-use burn::backend::DispatchDevice;
 use burn::module::Param;
 use burn::nn::conv::{Conv2d, Conv3d};
 use burn::nn::{LayerNorm, Linear, PaddingConfig2d, PaddingConfig3d};
 use burn::tensor::activation::{relu, sigmoid, silu, softmax};
 use burn::tensor::module::{conv3d as burn_conv3d, max_pool2d};
 use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-use burn::tensor::{DType, Device, Slice, Tensor};
+use burn::tensor::{Slice, Tensor};
 
 pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::inverted_residual::{Layers as InvertedResidual, inverted_residual};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
 use self::operation::{Convolution, Operation, Pooling, volume};
+#[cfg(feature = "tch")]
+use self::place::is_on_host;
+pub use self::place::{computes_on_host, reserved_memory};
+use self::place::{has_kernels, has_kernels_on_host, infers_on_kernels};
 use self::precision::{cast_conv_2d, cast_conv_3d, in_single};
 pub(crate) use self::precision::{dense, in_type_of, to_single};
 #[cfg(feature = "tch")]
@@ -259,93 +260,6 @@ pub(crate) fn attention(qkv: Tensor<3>, heads: usize) -> Tensor<3> {
     let scores = (part(0) * (per_head as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
     let mixed = in_single(scores, |scores| softmax(scores, 3)).matmul(part(2)); // [batch, heads, tokens, per head]
     mixed.swap_dims(1, 2).reshape([batch, tokens, width / 3])
-}
-
-/// Whether the device of `x` has kernels for its type.
-fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
-    let serves = |place| match place {
-        Place::Host => x.dtype() == DType::F32,
-        Place::Gpu => matches!(x.dtype(), DType::F32 | DType::F16 | DType::BF16),
-    };
-    switched_on() && place(&x.device()).is_some_and(serves)
-}
-
-/// As [`has_kernels`], and they are those of this crate.
-fn has_kernels_on_host<const D: usize>(x: &Tensor<D>) -> bool {
-    has_kernels(x) && computes_on_host(&x.device())
-}
-
-/// Whether the device of `x` has kernels for its type and records no graph: what operations of inference need.
-fn infers_on_kernels<const D: usize>(x: &Tensor<D>) -> bool {
-    has_kernels(x) && !x.device().is_autodiff()
-}
-
-/// Whether the kernels are switched on.
-fn switched_on() -> bool {
-    static ON: OnceLock<bool> = OnceLock::new();
-    #[cfg(test)]
-    if tests::without_kernels() {
-        return false;
-    }
-    *ON.get_or_init(|| std::env::var(VARIABLE).as_deref() != Ok("off"))
-}
-
-/// Whether the kernels of this crate serve `device`, so that it computes with the processors and in the memory of the host.
-pub fn computes_on_host(device: &Device) -> bool {
-    place(device) == Some(Place::Host)
-}
-
-/// The most bytes of a GPU that its allocator had reserved since the program began; `None` of a device that does not tell.
-pub fn reserved_memory(device: &Device) -> Option<u64> {
-    #[cfg(feature = "tch")]
-    if let DispatchDevice::LibTorch(burn_tch::LibTorchDevice::Cuda(index)) = without_autodiff(device) {
-        return aten::reserved(*index);
-    }
-    device.memory_pool_usage().map(|usage| usage.bytes_reserved)
-}
-
-/// Whose operations compute the fused ones.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "tch"), expect(dead_code, reason = "LibTorch alone has operations for a GPU"))]
-enum Place {
-    /// The kernels of this crate, which read the memory of this process.
-    Host,
-    /// The back end's own.
-    Gpu,
-}
-
-/// Where the fused operations of a device are computed; `None` of one without them.
-#[cfg(any(feature = "flex", feature = "tch"))]
-fn place(device: &Device) -> Option<Place> {
-    match without_autodiff(device) {
-        #[cfg(feature = "flex")]
-        DispatchDevice::Flex(_) => Some(Place::Host),
-        #[cfg(feature = "tch")]
-        DispatchDevice::LibTorch(device) => Some(if is_on_host(*device) { Place::Host } else { Place::Gpu }),
-        #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
-        _ => None,
-    }
-}
-
-#[cfg(any(feature = "flex", feature = "tch"))]
-fn without_autodiff(device: &Device) -> &DispatchDevice {
-    let device = device.as_dispatch();
-    if let DispatchDevice::Autodiff(inner) = device { inner } else { device }
-}
-
-#[cfg(not(any(feature = "flex", feature = "tch")))]
-fn place(_: &Device) -> Option<Place> {
-    None
-}
-
-/// Whether tensors on a device of `LibTorch` are in the memory of this process.
-#[cfg(feature = "tch")]
-fn is_on_host(device: burn_tch::LibTorchDevice) -> bool {
-    #[cfg(test)]
-    if tests::as_on_a_gpu() {
-        return false;
-    }
-    device == burn_tch::LibTorchDevice::Cpu
 }
 
 /// The settings of a convolution without an activation if the kernels cover it, otherwise `None`.

@@ -29,7 +29,7 @@ fn operations_and_gradients_are_those_of_pytorch_in_double_precision() {
     let entries = recorded["entries"].as_array().expect("a list of entries");
     let device = device();
     // Some operations are those of the kernels alone, or of LibTorch, which another device does not have.
-    let has_kernels = fast::place(&device).is_some();
+    let has_kernels = fast::place::of_device(&device).is_some();
     let is_computed = |entry: &&Value| {
         let entry = Entry(entry);
         let by_burn =

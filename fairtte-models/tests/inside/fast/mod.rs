@@ -23,7 +23,7 @@ thread_local! {
     static WITHOUT_KERNELS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Read by [`super::switched_on`].
+/// Read by [`super::place`].
 pub(crate) fn without_kernels() -> bool {
     WITHOUT_KERNELS.get()
 }
