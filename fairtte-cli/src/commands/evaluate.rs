@@ -7,6 +7,7 @@ mod external;
 mod fit;
 pub(super) mod masks;
 mod models;
+mod notes;
 mod outside;
 pub(super) mod own_table;
 mod predicted;
@@ -25,8 +26,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::classes::{SETTINGS_OF_CLASSES, warnings_of_class};
 use self::fit::facts_of_fit;
+use self::notes::{fact_of_cause, note_on_causes};
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
-use self::outside::{fact_of_cause, note_on_causes};
 pub(super) use self::predicted::PredictionRecord;
 use self::publish::{About, Target, publish};
 pub(super) use self::published::{Published, PublishedThreshold};

@@ -15,7 +15,8 @@ use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId,
 use ndarray::Axis;
 use serde::Deserialize;
 
-use super::outside::{Call, about_censoring, fact_of_cause, grid_fact, note_on_causes};
+use super::notes::{about_censoring, fact_of_cause, grid_fact, note_on_causes};
+use super::outside::Call;
 use super::own_table::notes_on_groups;
 use super::publish::{About, CensoringSample, Input, Target, show, write};
 use super::{Outputs, baseline, classes, dry_run, external, facts_of_labels, flow_rows, settings, with_intersections};

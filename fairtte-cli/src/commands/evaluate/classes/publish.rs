@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::super::super::print;
 use super::super::models::read::SampleCounts;
-use super::super::outside::censoring_sample;
+use super::super::notes::censoring_sample;
 use super::super::publish::{CensoringSample, TERMINAL_WIDTH, Target, colour_is_wanted};
 use super::super::{Outputs, Shown};
 use super::Evaluated;

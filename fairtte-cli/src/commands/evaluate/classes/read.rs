@@ -9,7 +9,8 @@ use fairtte_metrics::classification::{ClassPredictions, HorizonClasses, best_f1_
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId, SubjectId};
 
 use super::super::models::read::{SampleCounts, require_agreement};
-use super::super::outside::{about_censoring, censoring_fact, note_on_ignored, notes_on_samples, with_pairs};
+use super::super::notes::{about_censoring, censoring_fact, note_on_ignored, notes_on_samples};
+use super::super::outside::with_pairs;
 use super::super::own_table;
 use super::super::publish::CensoringSample;
 use super::settings::{Threshold, Validation};

@@ -7,7 +7,7 @@ use fairtte_metrics::classification::ClassPredictions;
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes};
 
 use super::super::models::read::SampleCounts;
-use super::super::outside::about_censoring;
+use super::super::notes::about_censoring;
 use super::read::{Model, Tables, Times, is_positive, require_both};
 use crate::CliError;
 use crate::scored::restrict;

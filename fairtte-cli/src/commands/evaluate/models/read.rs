@@ -14,10 +14,8 @@ use serde::Serialize;
 use super::super::baseline::{self, Inputs};
 use super::super::cohort_attributes::{Asked, Predicted};
 use super::super::facts_of_parts;
-use super::super::outside::{
-    Call, about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table, refuse_causes_without_option,
-    rising, with_help, with_pairs,
-};
+use super::super::notes::{about_censoring, censoring_fact, grid_fact, note_on_repairs, notes_on_table};
+use super::super::outside::{Call, refuse_causes_without_option, rising, with_help, with_pairs};
 use super::super::own_table;
 use super::super::publish::CensoringSample;
 use crate::CliError;
