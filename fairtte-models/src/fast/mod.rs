@@ -95,16 +95,22 @@ pub fn check_environment() -> Result<(), ModelError> {
 /// Convolution over pictures, as `conv.forward(x)`.
 pub(crate) fn conv2d(conv: &Conv2d, x: Tensor<4>) -> Tensor<4> {
     let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
-    match settings_2d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref())) {
-        Some(y) => y,
-        None => cast_conv_2d(conv, &x).forward(x),
-    }
+    let fused = settings_2d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref()));
+    fused.unwrap_or_else(|| {
+        let mut cast = cast_conv_2d(conv, &x);
+        cast.weight = Param::initialized(cast.weight.id, relaid(cast.weight.val()));
+        cast.forward(x)
+    })
 }
 
 /// Convolution over volumes, as `conv.forward(x)`.
 pub(crate) fn conv3d(conv: &Conv3d, x: Tensor<5>) -> Tensor<5> {
     let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
-    let Some(settings) = settings_3d(conv) else { return cast_conv_3d(conv, &x).forward(x) };
+    let Some(settings) = settings_3d(conv) else {
+        let mut cast = cast_conv_3d(conv, &x);
+        cast.weight = Param::initialized(cast.weight.id, relaid(cast.weight.val()));
+        return cast.forward(x);
+    };
     match fused_conv(settings, &x, &weight, bias.as_ref()) {
         Some(y) => y,
         None => conv3d_by_burn(settings, x, weight, bias),
@@ -117,7 +123,7 @@ pub(crate) fn conv3d(conv: &Conv3d, x: Tensor<5>) -> Tensor<5> {
 fn conv3d_by_burn(settings: Convolution, x: Tensor<5>, weight: Tensor<5>, bias: Option<Tensor<1>>) -> Tensor<5> {
     let Convolution { mut stride, padding, groups, .. } = settings;
     let kernel = weight.dims();
-    let (weight, bias) = (in_type_of(&x, weight), bias.map(|bias| in_type_of(&x, bias)));
+    let (weight, bias) = (relaid(in_type_of(&x, weight)), bias.map(|bias| in_type_of(&x, bias)));
     let x = (0..3).fold(x, |x, axis| {
         if kernel[2 + axis] > 1 || padding[axis] > 0 || stride[axis] == 1 {
             return x;
@@ -126,6 +132,14 @@ fn conv3d_by_burn(settings: Convolution, x: Tensor<5>, weight: Tensor<5>, bias: 
         x.slice_dim(2 + axis, Slice::with_step(0, None, step.cast_signed()))
     });
     burn_conv3d(x, weight, bias, ConvOptions::<3>::new(stride, padding, [1; 3], groups))
+}
+
+/// Weights as they are, whose gradient is laid out as they are. `CubeCL` may give the gradient of weights of one input channel strides
+/// in which two axes count as the innermost one, and fused operations (burn 0.22.1) read a tensor beside such a gradient wrongly: a step
+/// of `AdamW` set three quarters of the weights to 0. The gradient passes through the reshaping back, which lays it out anew.
+fn relaid<const D: usize>(weight: Tensor<D>) -> Tensor<D> {
+    let sizes = weight.dims();
+    if sizes[1] == 1 { weight.flatten::<1>(0, D - 1).reshape(sizes) } else { weight }
 }
 
 /// An activation, of a tensor of any shape.

@@ -11,6 +11,7 @@ mod gradients;
 mod host;
 mod inverted_residual;
 mod networks;
+mod patches;
 
 use std::cell::Cell;
 use std::process::Command;
