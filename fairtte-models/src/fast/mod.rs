@@ -96,11 +96,20 @@ pub fn check_environment() -> Result<(), ModelError> {
 pub(crate) fn conv2d(conv: &Conv2d, x: Tensor<4>) -> Tensor<4> {
     let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
     let fused = settings_2d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref()));
-    fused.unwrap_or_else(|| {
-        let mut cast = cast_conv_2d(conv, &x);
-        cast.weight = Param::initialized(cast.weight.id, relaid(cast.weight.val()));
-        cast.forward(x)
-    })
+    fused.unwrap_or_else(|| conv2d_by_burn(conv, x))
+}
+
+/// The convolution by burn's operations. What patches become is laid out anew too ([`relaid`]): the gradient of the weights of
+/// `vit-base/16` was up to 29 times as large in square as it is, where its output was transposed to tokens.
+fn conv2d_by_burn(conv: &Conv2d, x: Tensor<4>) -> Tensor<4> {
+    let mut cast = cast_conv_2d(conv, &x);
+    let weight = cast.weight.val();
+    let [_, of_group, high, wide] = weight.dims();
+    let embeds = conv.stride == [high, wide] && high * wide > 1;
+    cast.weight = Param::initialized(cast.weight.id, relaid(weight));
+    let y = cast.forward(x);
+    let sizes = y.dims();
+    if embeds || of_group == 1 && conv.groups == 1 { y.flatten::<1>(0, 3).reshape(sizes) } else { y }
 }
 
 /// Convolution over volumes, as `conv.forward(x)`.

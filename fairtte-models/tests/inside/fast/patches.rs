@@ -1,12 +1,14 @@
 //! The embedding of patches, a convolution whose stride is the size of its kernel, on the test device beside `flex`.
 
-use burn::module::{Module, Param};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Gradients, Tensor};
+use fairtte_metrics::seeds::stream;
 
 use super::super::{self as fast, adamw};
 use super::{device, difference, tensor, values};
+use crate::{BackboneKind, Noise, Pixels, initialise};
 
 /// The gradient of the weights, and the weights after a step.
 fn trained([batch, channels, outputs, side]: [usize; 4], device: &Device) -> [Vec<f32>; 2] {
@@ -41,5 +43,43 @@ fn an_embedding_of_patches_is_trained_as_on_flex() {
         eprintln!("{shape:?}: gradient {of_gradient:.1e}, weights {of_weights:.1e}");
         // A step moves an entry whose gradient is near 0 by up to 0.01 in a direction that rounding decides.
         assert!(of_gradient < 1e-5 && of_weights < 0.03, "{shape:?}: {of_gradient:e}, {of_weights:e}");
+    }
+}
+
+/// On a device of `CubeCL`, the gradient of patches that become tokens was wrong; other devices have the kernels of `flex`, or
+/// `LibTorch`'s, which whole networks in miniature are compared with.
+#[test]
+fn patches_of_a_transformer_have_the_gradient_of_flex() {
+    if fast::place::of_device(&device()).is_some() {
+        return;
+    }
+    let [found, expected] = [device(), Device::flex().autodiff()].map(|device| {
+        let net = initialise(BackboneKind::VitBase16.build(3, &device), stream(3, "weights", &[]));
+        let x = values(tensor([72, 3, 32, 32], 1, &device));
+        let pixels = Pixels::from_host(x, vec![72, 3, 32, 32], &device).expect("a batch");
+        let features = net.forward(pixels, &mut Noise::Off).expect("features");
+        let weights = tensor(features.dims(), 3, &device);
+        let gradients = (features * weights).mean().backward();
+        let mut of_patches = OfPatches { gradients: &gradients, values: vec![] };
+        net.visit(&mut of_patches);
+        of_patches.values
+    });
+    assert!(!expected.is_empty());
+    let apart = difference(&found, &expected);
+    eprintln!("gradient of patches: {apart:.1e}");
+    assert!(apart < 1e-3, "{apart:e}");
+}
+
+/// The gradients of weights of convolutions.
+struct OfPatches<'a> {
+    gradients: &'a Gradients,
+    values: Vec<f32>,
+}
+
+impl ModuleVisitor for OfPatches<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if D == 4 {
+            self.values.extend(values(param.val().grad(self.gradients).expect("a gradient")));
+        }
     }
 }
