@@ -13,9 +13,9 @@ use super::aten::{self, integer};
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
 use super::{adamw, is_on_host, slices};
+use crate::kernels;
 use crate::kernels::adamw::Settings;
 use crate::kernels::conv::ConvKind;
-use crate::kernels::{self, Activation};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
@@ -25,7 +25,8 @@ impl Kernels for LibTorch {
         give_way();
         match (operation, inputs.as_slice()) {
             (Operation::Conv(settings), [x, weight, bias @ ..]) if is_faster_here(settings, x, weight) => {
-                let output = TchTensor::new(conv(settings, [x, weight], bias.first()));
+                let bias = bias.first().map(|bias| &bias.tensor);
+                let output = TchTensor::new(aten::conv(settings, [&x.tensor, &weight.tensor], bias));
                 let saved = if keep { vec![x.clone(), weight.clone()] } else { vec![] };
                 Forward { output, statistics: None, saved }
             }
@@ -132,20 +133,6 @@ fn is_faster_here(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> b
     let [of_x, of_weight] = [x, weight].map(|tensor| tensor.shape().to_vec());
     let shape = settings.shape(&of_x, &of_weight);
     shape.kind() == Some(ConvKind::Dense) && shape.inputs > FEW && !kernels::conv::has_fewer_products(&shape)
-}
-
-fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
-    let (stride, padding) = settings.spatial(&x.tensor);
-    let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
-    let bias = bias.map(|bias| &bias.tensor);
-    let mut y = x.tensor.convolution(&weight.tensor, bias, stride, padding, ones, false, zeros, 1);
-    match settings.activation {
-        Activation::Identity => y,
-        Activation::Relu => y.relu_(),
-        Activation::Silu => y.silu_(),
-        Activation::Gelu => y.gelu_("none"),
-        Activation::Sigmoid => y.sigmoid_(),
-    }
 }
 
 fn integers(sizes: &[usize]) -> Vec<i64> {

@@ -240,7 +240,8 @@ fn batch_norm(
     Forward { output, statistics, saved }
 }
 
-fn conv(settings: Convolution, [x, weight]: [&Tensor; 2], bias: Option<&Tensor>) -> Tensor {
+/// The convolution and the activation of its settings.
+pub(super) fn conv(settings: Convolution, [x, weight]: [&Tensor; 2], bias: Option<&Tensor>) -> Tensor {
     let (stride, padding) = settings.spatial(x);
     let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
     let bias = bias.map(|bias| bias.to_kind(x.kind()));
@@ -308,7 +309,7 @@ fn of_pooling(Pooling { kernel, stride, padding, .. }: Pooling) -> [[i64; 2]; 3]
 
 impl Convolution {
     /// Stride and padding of as many axes as `x` has in space.
-    pub(super) fn spatial(&self, x: &Tensor) -> (Vec<i64>, Vec<i64>) {
+    fn spatial(&self, x: &Tensor) -> (Vec<i64>, Vec<i64>) {
         let of_axes = |sizes: &[usize; 3]| sizes[5 - x.dim()..].iter().copied().map(integer).collect();
         (of_axes(&self.stride), of_axes(&self.padding))
     }
