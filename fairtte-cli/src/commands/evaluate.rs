@@ -11,6 +11,7 @@ mod notes;
 mod outside;
 pub(super) mod own_table;
 mod predicted;
+mod prediction_record;
 mod publish;
 mod published;
 
@@ -28,7 +29,7 @@ pub(crate) use self::classes::{SETTINGS_OF_CLASSES, warnings_of_class};
 use self::fit::facts_of_fit;
 use self::notes::{fact_of_cause, note_on_causes};
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
-pub(super) use self::predicted::PredictionRecord;
+pub(super) use self::prediction_record::PredictionRecord;
 use self::publish::{About, Target, publish};
 pub(super) use self::published::{Published, PublishedThreshold};
 use super::{print, print_json, use_threads};

@@ -253,8 +253,12 @@ impl Kernel for Means<'_> {
             let blocks = if x.len() < S::F32_LANES { &[] } else { x };
             for block in blocks.chunks(BLOCK) {
                 let mut sums = [simd.splat_f32s(0.0); 2];
-                for (lane, &vector) in S::as_simd_f32s(block).0.iter().enumerate() {
-                    sums[lane % 2] = simd.add_f32s(sums[lane % 2], vector);
+                let (pairs, last) = S::as_simd_f32s(block).0.as_chunks::<2>();
+                for pair in pairs {
+                    sums = [simd.add_f32s(sums[0], pair[0]), simd.add_f32s(sums[1], pair[1])];
+                }
+                for &vector in last {
+                    sums[0] = simd.add_f32s(sums[0], vector);
                 }
                 let rest = block.len() % S::F32_LANES;
                 if rest != 0 {

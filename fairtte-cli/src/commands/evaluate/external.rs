@@ -11,7 +11,8 @@ use fairtte_metrics::{EvaluationReport, Groups};
 use serde::Serialize;
 
 use super::outside::Call;
-use super::predicted::{CensoringSource, Predicted, PredictionRecord, TrainedOn, require_same_unit};
+use super::predicted::{CensoringSource, Predicted, TrainedOn, require_same_unit};
+use super::prediction_record::PredictionRecord;
 use super::publish::{CensoringSample, Target};
 use super::{Outputs, Shown, facts_of_run, print, with_intersections};
 use crate::CliError;

@@ -5,7 +5,7 @@
 //! and in the JSON. With `--internal` the page of `external.rs` is written beside the report.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairtte_data::cohort::Exclusions;
 use fairtte_data::predictions::{CurveRepairs, PredictionTable, match_predictions};
@@ -13,62 +13,20 @@ use fairtte_data::{Cohort, Part, Split, read_cohort};
 use fairtte_metrics::evaluation::unit_factor;
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId, SurvivalCurves};
 use ndarray::Axis;
-use serde::Deserialize;
 
 use super::notes::{about_censoring, fact_of_cause, grid_fact, note_on_causes};
 use super::outside::Call;
 use super::own_table::notes_on_groups;
+use super::prediction_record::PredictionRecord;
 use super::publish::{About, CensoringSample, Input, Target, show, write};
 use super::{Outputs, baseline, classes, dry_run, external, facts_of_labels, flow_rows, settings, with_intersections};
 use crate::CliError;
 use crate::args::{CensoringOf, Evaluate};
 use crate::plural::counted;
 use crate::report::{FlowRow, Page};
-use crate::run_file::TaskConfig;
-use crate::run_folder::{OpenRun, RunFolder, read_json};
+use crate::run_folder::{OpenRun, RunFolder};
 use crate::scored::{Scored, read_curves};
 use crate::sensitivity::Sensitivity;
-
-/// Version of `predict.json` that is read.
-const VERSION: u32 = 1;
-
-/// What is read of `predict.json`; other fields are ignored.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(in crate::commands) struct PredictionRecord {
-    version: u32,
-    /// The runs behind the curves.
-    pub(in crate::commands) runs: Vec<PredictedBy>,
-    /// The run file of the other data.
-    #[serde(default)]
-    pub(super) data: Option<String>,
-    n_predicted: usize,
-    /// How the curves of several runs became one.
-    #[serde(default)]
-    pub(in crate::commands) prediction: String,
-    /// Remarks of `fairtte predict`.
-    #[serde(default)]
-    pub(super) notes: Vec<String>,
-    /// How the class is made whose probability was predicted; absent of curves.
-    #[serde(default)]
-    pub(super) task: Option<TaskConfig>,
-}
-
-/// A run behind the curves.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(in crate::commands) struct PredictedBy {
-    pub(in crate::commands) path: PathBuf,
-    #[serde(default)]
-    pub(super) epoch: Option<usize>,
-    #[serde(default)]
-    weights: Option<String>,
-    /// One hash over the files of the weights; absent where finished predictions were pooled.
-    #[serde(default)]
-    pub(in crate::commands) weights_blake3: Option<String>,
-    #[serde(default)]
-    time_unit: Option<String>,
-}
 
 /// The other data with their curves.
 pub(super) struct Predicted {
@@ -268,49 +226,6 @@ impl CensoringSource {
     pub(super) fn fact(&self) -> String {
         let (n, events) = (counted(self.outcomes.n(), "sample"), counted(self.outcomes.n_events(), "event"));
         format!("{}: {n}, {events}", self.words)
-    }
-}
-
-impl PredictionRecord {
-    /// The record of a prediction.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if it is of another version or names no run.
-    pub(in crate::commands) fn read(folder: &RunFolder) -> Result<Self, CliError> {
-        let file = folder.prediction_record();
-        let refused = |path: PathBuf, problem: String| Err(CliError::RunFolder { path, problem });
-        let record: Self = read_json(&file)?;
-        if record.version != VERSION {
-            return refused(file, format!("version is {}, expected {VERSION}", record.version));
-        }
-        if record.runs.is_empty() {
-            return refused(file, "runs is empty, expected at least one run".to_owned());
-        }
-        Ok(record)
-    }
-
-    /// The same where the samples have outcomes.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read), and [`CliError::RunFolder`] if there are no outcomes.
-    fn with_outcomes(folder: &RunFolder) -> Result<Self, CliError> {
-        let record = Self::read(folder)?;
-        if folder.cohort().exists() {
-            return Ok(record);
-        }
-        let problem = "there are no outcomes (no cohort.parquet): the other data have no labels, so that there is \
-                       nothing to evaluate";
-        Err(CliError::RunFolder { path: folder.path().to_owned(), problem: problem.to_owned() })
-    }
-
-    /// The runs behind the predictions.
-    pub(in crate::commands) fn by(&self) -> String {
-        let first = &self.runs[0];
-        let weights = first.weights.as_ref().map_or_else(String::new, |weights| format!(" ({weights})"));
-        match self.runs.len() {
-            1 => format!("{}{weights}", first.path.display()),
-            n => format!("{} and {} ({})", first.path.display(), counted(n - 1, "other run"), self.prediction),
-        }
     }
 }
 

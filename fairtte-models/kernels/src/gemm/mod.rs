@@ -32,7 +32,7 @@ use crate::simd::prefetch::LINE;
 
 /// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
 /// into 48 KiB.
-const KC: usize = 320;
+pub(super) const KC: usize = 320;
 
 /// The blocks of a sum of `steps` steps. They decide the last bits: every product of a layer in one way or another has the same.
 pub(super) fn sum_blocks(steps: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {

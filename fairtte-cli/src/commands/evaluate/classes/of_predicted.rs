@@ -12,7 +12,8 @@ use fairtte_data::{Cohort, Part, Sample, read_cohort};
 use fairtte_metrics::{EvaluationSettings, Groups, SampleId, SubjectId};
 
 use super::super::own_table::notes_on_groups;
-use super::super::predicted::{PredictionRecord, require_same_unit};
+use super::super::predicted::require_same_unit;
+use super::super::prediction_record::PredictionRecord;
 use super::super::publish::Target;
 use super::super::{Outputs, dry_run, facts_of_labels, with_intersections};
 use super::Evaluated;

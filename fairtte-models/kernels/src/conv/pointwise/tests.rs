@@ -16,6 +16,12 @@ fn shapes() -> Vec<ConvShape> {
         shape(1, 3, 5, [1, 1, 7]),
         shape(7, 30, 50, [1, 7, 7]),
         shape(33, 4, 13, [1, 2, 2]),
+        // Two blocks of the sum and of the rows, in tasks that have all rows (on up to two threads) or share what is packed.
+        shape(33, 330, 170, [1, 4, 4]),
+        shape(9, 170, 330, [1, 2, 2]),
+        // Panels that end within a sample, tasks of which the last is smaller.
+        shape(41, 17, 30, [1, 5, 5]),
+        shape(6, 33, 10, [1, 23, 23]),
         shape(2, 16, 96, [1, 25, 31]),
         shape(1, 40, 24, [1, 56, 56]),
         shape(3, 24, 14, [3, 5, 6]),
