@@ -279,7 +279,7 @@ fn copy_columns(source: &[f32], from_pitch: usize, rows: usize, target: &mut [f3
     let mut done = 0;
     macro_rules! pieces {
         ($($length:literal)*) => {
-            $(while done + $length <= count {
+            $(for _ in 0..(count - done) / $length {
                 for row in 0..rows {
                     let (from, to) = (row * from_pitch + done, row * to_pitch + done);
                     target[to..to + $length].copy_from_slice(&source[from..from + $length]);
