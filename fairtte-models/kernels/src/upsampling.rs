@@ -30,6 +30,46 @@ pub fn double_beside(x: &[f32], [channels, height, width]: [usize; 3], beside: &
     }
 }
 
+/// The gradient of `x` in [`double_beside`], from `dy`, that of `y`: the sum of the four values that were one.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn doubled_gradient(dy: &[f32], [channels, height, width]: [usize; 3], others: usize, dx: &mut [f32]) {
+    let (of_x, of_dy) = (channels * height * width, 4 * (channels + others) * height * width);
+    assert_eq!(dy.len() * of_x, dx.len() * of_dy, "lengths of both gradients");
+    if dx.is_empty() {
+        return;
+    }
+    dx.par_chunks_mut(of_x).zip(dy.par_chunks(of_dy)).for_each(|(dx, dy)| vectorized!(halve(dy, width, dx)));
+}
+
+/// The gradient of `beside` in [`double_beside`], from `dy`, that of `y`.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn beside_gradient(dy: &[f32], [channels, height, width]: [usize; 3], others: usize, d_beside: &mut [f32]) {
+    let (plane, all) = (4 * height * width, channels + others);
+    assert_eq!(dy.len() * others, d_beside.len() * all, "lengths of both gradients");
+    if d_beside.is_empty() {
+        return;
+    }
+    let samples = d_beside.par_chunks_mut(others * plane).zip(dy.par_chunks(all * plane));
+    samples.for_each(|(d_beside, dy)| d_beside.copy_from_slice(&dy[channels * plane..]));
+}
+
+/// Sums of two values beside each other in two rows.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn halve(dy: &[f32], width: usize, dx: &mut [f32]) {
+    for (dx, dy) in dx.chunks_exact_mut(width).zip(dy.chunks_exact(4 * width)) {
+        let (first, second) = dy.split_at(2 * width);
+        let pairs = first.as_chunks::<2>().0.iter().zip(second.as_chunks::<2>().0);
+        for (dx, (first, second)) in dx.iter_mut().zip(pairs) {
+            *dx = (first[0] + first[1]) + (second[0] + second[1]);
+        }
+    }
+}
+
 /// Every row twice, and in it every value.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
@@ -49,7 +89,7 @@ mod tests {
     use crate::arrays::{on_any_number_of_threads, random};
 
     #[test]
-    fn every_value_is_there_four_times_and_the_others_after_them() {
+    fn every_value_is_there_four_times_and_the_others_after_them_and_gradients_are_their_sums() {
         for (batch, [channels, height, width], others) in [
             (1, [1, 1, 1], 0),
             (3, [2, 1, 1], 5),
@@ -75,6 +115,27 @@ mod tests {
                     beside[(sample * others + channel - channels) * plane + place % plane]
                 };
                 assert_eq!(value.to_bits(), expected.to_bits(), "{channels} x {height} x {width} at {place}");
+            }
+            // A value's gradient is the sum over what it becomes.
+            let dy = random(3, y.len());
+            let [dx, d_beside] = on_any_number_of_threads(|| {
+                let [mut dx, mut d_beside] = [&x, &beside].map(|input| vec![f32::NAN; input.len()]);
+                doubled_gradient(&dy, [channels, height, width], others, &mut dx);
+                beside_gradient(&dy, [channels, height, width], others, &mut d_beside);
+                [dx, d_beside]
+            });
+            for place in 0..dx.len() {
+                let mut unit = vec![0.0; x.len()];
+                unit[place] = 1.0;
+                let mut seen = vec![f32::NAN; y.len()];
+                double_beside(&unit, [channels, height, width], &vec![0.0; beside.len()], others, &mut seen);
+                let expected: f32 = seen.iter().zip(&dy).map(|(seen, dy)| seen * dy).sum();
+                assert!((dx[place] - expected).abs() < 1e-6, "{channels} x {height} x {width} at {place}");
+            }
+            for (place, &found) in d_beside.iter().enumerate() {
+                let (sample, inside) = (place / (others * plane), place % (others * plane));
+                let expected = dy[(sample * (channels + others) + channels) * plane + inside];
+                assert_eq!(found.to_bits(), expected.to_bits(), "{others} others at {place}");
             }
         }
     }

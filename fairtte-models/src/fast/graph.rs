@@ -101,7 +101,7 @@ fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
     let inputs = inputs.into_iter().map(|input| input.into_primitive()).collect();
     let of_inference = |stage: &Stage| match stage.operation {
         Operation::Conv(settings) => settings.activation != Activation::Identity,
-        Operation::NormedConv { .. } | Operation::InvertedResidual(_) | Operation::DoubleBeside => true,
+        Operation::NormedConv { .. } | Operation::InvertedResidual(_) => true,
         _ => false,
     };
     assert!(!stages.iter().any(of_inference), "an operation of inference has no gradient");

@@ -205,16 +205,19 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 }
 
 /// Every pixel of `x [batch, channels, height, width]` four times, and the channels of `beside [batch, others, 2 height, 2 width]`
-/// after its own; `None` where something is trained, without kernels, and for sizes that do not fit.
+/// after its own; `None` without kernels, and for sizes that do not fit.
 pub(crate) fn double_beside(x: &Tensor<4>, beside: Option<&Tensor<4>>) -> Option<Tensor<4>> {
-    let [batch, _, height, width] = x.dims();
+    let [batch, channels, height, width] = x.dims();
     let fits = |beside: &Tensor<4>| {
         let [samples, _, rows, columns] = beside.dims();
-        infers_on_kernels(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
+        has_kernels(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
     };
-    let covered = infers_on_kernels(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
-    let tensors = beside.cloned().map(any).into_iter().collect();
-    covered.then(|| calls::chain(x.clone(), vec![(Operation::DoubleBeside, tensors)]))
+    let covered = has_kernels(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
+    let operation = Operation::DoubleBeside { channels };
+    covered.then(|| match beside.cloned() {
+        Some(beside) => two(x.clone(), beside, operation),
+        None => one(x.clone(), operation),
+    })
 }
 
 /// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not expose it.

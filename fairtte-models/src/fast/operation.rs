@@ -46,8 +46,8 @@ pub(crate) enum Operation {
     /// `x [batch, channels, height, width]`: maximum over windows.
     MaxPool(Pooling),
     /// `x [batch, channels, height, width]` and perhaps `beside [batch, others, 2 height, 2 width]` -> `[batch, channels + others,
-    /// 2 height, 2 width]`: every pixel of `x` four times, and `beside`. Only for inference.
-    DoubleBeside,
+    /// 2 height, 2 width]`: every pixel of `x` four times, and `beside`.
+    DoubleBeside { channels: usize },
     /// `x [batch, channels, space..]` -> `[batch, channels, 1..]`: mean over space, which has this size.
     Average { size: [usize; 3] },
 }

@@ -79,7 +79,7 @@ pub(super) fn forward(operation: Operation, inputs: &[TchTensor], keep: bool) ->
             let (y, indices) = x.tensor.max_pool2d_with_indices(kernel, stride, padding, [1, 1], false);
             plain(y, vec![x.clone(), TchTensor::new(indices)])
         }
-        (Operation::DoubleBeside, [x, beside @ ..]) => {
+        (Operation::DoubleBeside { .. }, [x, beside @ ..]) => {
             let sizes = x.tensor.size();
             let doubled = x.tensor.upsample_nearest2d([2 * sizes[2], 2 * sizes[3]], None, None);
             let output = match beside {
@@ -159,6 +159,15 @@ pub(super) fn backward(
         (Operation::Linear, [x, weight]) => tokens::linear_gradients([&x.tensor, &weight.tensor], dy, needed),
         (Operation::Attention { heads }, [qkv, weights]) => {
             vec![some(tokens::attention_gradient(&qkv.tensor, heads, &weights.tensor, dy))]
+        }
+        (Operation::DoubleBeside { channels }, []) => {
+            let sizes = dy.size();
+            let channels = integer(channels);
+            let of_doubled = dy.narrow(1, 0, channels);
+            let of_x = [sizes[0], channels, sizes[2] / 2, sizes[3] / 2];
+            let dx = Tensor::upsample_nearest2d_backward(&of_doubled, [sizes[2], sizes[3]], of_x, None, None);
+            let d_beside = needed.get(1).is_some_and(|&needed| needed);
+            vec![some(dx), d_beside.then(|| TchTensor::new(dy.narrow(1, channels, sizes[1] - channels)))]
         }
         (Operation::MaxPool(pooling), [x, indices]) => {
             let [kernel, stride, padding] = of_pooling(pooling);

@@ -104,6 +104,25 @@ pub(super) fn doubled<B: Host>(x: &FloatTensor<B>, beside: Option<&FloatTensor<B
     })
 }
 
+/// Gradients of [`doubled`], of which the first input has `channels` channels.
+pub(super) fn doubled_gradients<B: Host>(
+    channels: usize,
+    gradient: &FloatTensor<B>,
+    needed: &[bool],
+) -> Vec<Option<FloatTensor<B>>> {
+    let sizes = gradient.shape().to_vec();
+    let [batch, all, height, width] = [sizes[0], sizes[1], sizes[2] / 2, sizes[3] / 2];
+    let [of_x, of_beside] = [[channels, height, width], [all - channels, 2 * height, 2 * width]];
+    let shape = |[channels, height, width]: [usize; 3]| Shape::from([batch, channels, height, width]);
+    let dy = B::values(gradient);
+    let dx = needed[0]
+        .then(|| made::<B>(shape(of_x), |dx| kernels::upsampling::doubled_gradient(dy, of_x, of_beside[0], dx)));
+    let d_beside = needed.get(1).is_some_and(|&needed| needed).then(|| {
+        made::<B>(shape(of_beside), |d_beside| kernels::upsampling::beside_gradient(dy, of_x, of_beside[0], d_beside))
+    });
+    vec![dx, d_beside]
+}
+
 pub(super) fn maximum<B: Host>(settings: Pooling, x: &FloatTensor<B>, keep: bool) -> Forward<B> {
     let sizes = x.shape().to_vec();
     let planes = sizes[0] * sizes[1];

@@ -72,7 +72,7 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
         (Operation::LayerNorm { epsilon }, [x, gamma, beta]) => norm::layer_norm::<B>([x, gamma, beta], epsilon, keep),
         (Operation::Linear, [x, weight, bias]) => plain(tokens::linear::<B>([x, weight, bias]), kept(&[x, weight])),
         (Operation::Attention { heads }, [qkv]) => tokens::attention::<B>(qkv, heads, keep),
-        (Operation::DoubleBeside, [x, beside @ ..]) => plain(conv::doubled::<B>(x, beside.first()), vec![]),
+        (Operation::DoubleBeside { .. }, [x, beside @ ..]) => plain(conv::doubled::<B>(x, beside.first()), vec![]),
         (Operation::MaxPool(settings), [x]) => conv::maximum::<B>(settings, x, keep),
         (Operation::Average { .. }, [x]) => {
             let mut shape = x.shape().to_vec();
@@ -94,7 +94,7 @@ pub(super) fn backward<B: Host>(
     let gradient = B::contiguous(gradient);
     match operation {
         Operation::Conv(settings) => conv::conv_gradients::<B>(settings, exactly(saved), &gradient, needed),
-        Operation::NormedConv { .. } | Operation::InvertedResidual(_) | Operation::DoubleBeside => {
+        Operation::NormedConv { .. } | Operation::InvertedResidual(_) => {
             unreachable!("an operation of inference has no gradient")
         }
         Operation::BatchNorm { activation, .. } => {
@@ -125,6 +125,7 @@ pub(super) fn backward<B: Host>(
         Operation::LayerNorm { .. } => norm::layer_norm_gradients::<B>(exactly(saved), gradient),
         Operation::Linear => tokens::linear_gradients::<B>(exactly(saved), &gradient, needed),
         Operation::Attention { heads } => tokens::attention_gradient::<B>(exactly(saved), heads, &gradient),
+        Operation::DoubleBeside { channels } => conv::doubled_gradients::<B>(channels, &gradient, needed),
         Operation::MaxPool(settings) => conv::maximum_gradient::<B>(settings.size, exactly(saved), &gradient),
         Operation::Average { size } => {
             let mut shape = gradient.shape().to_vec();
