@@ -241,7 +241,8 @@ impl PreparedCalibrationIndex {
         let hazard = self.design.baseline(weights, coefficients, self.time)?;
         Ok(move |basis: &[f64; MOST_COVARIATES]| {
             let predictor: f64 = basis.iter().zip(coefficients).map(|(x, b)| x * b).sum();
-            -(-hazard * predictor.exp()).exp_m1()
+            // As in lanes. A baseline of 0 leaves a risk of 0 however large the factor is, which must not become infinite.
+            -(-hazard * predictor.clamp(-700.0, 700.0).exp()).exp_m1()
         })
     }
 }
@@ -319,6 +320,18 @@ mod tests {
         assert_relative_eq!(found.e_max, 0.436_217_825_422_285_8, max_relative = 1e-7);
         let slope = calibration_slope(&outcomes, &curves, HORIZON, Reading::Step).unwrap();
         assert_relative_eq!(slope, 0.784_187_276_316_447_8, max_relative = 1e-7);
+    }
+
+    #[test]
+    fn without_events_by_the_horizon_the_observed_risk_is_0_at_every_prediction() {
+        // A predicted risk of 0 is so far from the others that the factor of its hazard overflows.
+        let outcomes = Outcomes::new(vec![7.0, 1.0, 7.0, 7.0, 7.0], vec![true, false, true, false, true]).unwrap();
+        let survival = vec![0.625, 1.0, 0.875, 0.8125, 0.8125];
+        let curves = SurvivalCurves::new(vec![3.0], Array2::from_shape_vec((5, 1), survival).unwrap()).unwrap();
+        let found = calibration_index(&outcomes, &curves, 3.0, Reading::Step).unwrap();
+        assert_eq!(found.observed, [0.0; 5]);
+        assert_eq!((found.e50, found.e_max), (0.1875, 0.375));
+        assert_relative_eq!(found.ici, 0.175, max_relative = 1e-12);
     }
 
     #[test]
