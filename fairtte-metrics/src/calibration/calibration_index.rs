@@ -25,7 +25,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::cox::{CoxDesign, MOST_COVARIATES, SINGULAR};
-use crate::estimators::cox_lanes::{Lane, LaneWeights, Start, WIDTH, by_covariate, exp, lanes_from, predictors};
+use crate::estimators::cox_lanes::{
+    LARGEST, Lane, LaneWeights, Start, WIDTH, by_covariate, exp, lanes_from, predictors,
+};
 use crate::resampling::bootstrap::quantile;
 use crate::resampling::lanes::LaneWeights as BlockWeights;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
@@ -242,7 +244,7 @@ impl PreparedCalibrationIndex {
         Ok(move |basis: &[f64; MOST_COVARIATES]| {
             let predictor: f64 = basis.iter().zip(coefficients).map(|(x, b)| x * b).sum();
             // As in lanes. A baseline of 0 leaves a risk of 0 however large the factor is, which must not become infinite.
-            -(-hazard * predictor.clamp(-700.0, 700.0).exp()).exp_m1()
+            -(-hazard * predictor.clamp(-LARGEST, LARGEST).exp()).exp_m1()
         })
     }
 }

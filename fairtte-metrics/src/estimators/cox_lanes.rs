@@ -314,7 +314,10 @@ impl pulp::WithSimd for Baseline<'_> {
     }
 }
 
-/// e^x, lane by lane, with a relative error below 1e-14; x beyond -700 or 700 is moved there.
+/// The largest exponent of [`exp`], whose result is finite.
+pub(crate) const LARGEST: f64 = 700.0;
+
+/// e^x, lane by lane, with a relative error below 1e-14; x beyond [`LARGEST`] or its negative is moved there.
 ///
 /// x = k ln 2 + r with |r| <= ln(2)/2; e^r by its Taylor polynomial of degree 12, whose next term is below 2e-16.
 #[inline(always)]
@@ -325,7 +328,7 @@ pub(crate) fn exp(x: Lane) -> Lane {
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let mut result = ZERO;
     for lane in 0..WIDTH {
-        let x = x[lane].clamp(-700.0, 700.0);
+        let x = x[lane].clamp(-LARGEST, LARGEST);
         let rounded = x * std::f64::consts::LOG2_E + ROUND;
         let k = rounded - ROUND;
         let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;

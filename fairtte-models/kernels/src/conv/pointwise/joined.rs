@@ -74,8 +74,9 @@ impl Division {
         for (index, samples) in y.chunks_mut(self.samples * rows * plane).enumerate() {
             let first = tasks.len();
             let task = |blocks: Range<usize>| {
-                let [start, end] = [blocks.start, blocks.end].map(|block| rows * block / self.row_blocks);
-                Task { index, samples: index * self.samples, blocks, rows: start..end, output: Vec::new() }
+                let [first, last] =
+                    [blocks.start, blocks.end - 1].map(|block| gemm::part(rows, self.row_blocks, block));
+                Task { index, samples: index * self.samples, blocks, rows: first.start..last.end, output: Vec::new() }
             };
             tasks.extend(gemm::parts(self.row_blocks, blocks_of_task).map(task));
             for mut planes in samples.chunks_exact_mut(rows * plane) {
