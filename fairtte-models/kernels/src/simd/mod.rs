@@ -4,6 +4,8 @@
 //! costs a factor of about six (measured on an EfficientNet-B0 step with AVX-512), so a test compares the choice with
 //! the CPU and `examples/kernels.rs` prints it.
 
+#![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+
 pub(crate) mod elementary;
 pub(crate) mod lanes;
 pub(crate) mod prefetch;
@@ -80,6 +82,34 @@ pub(crate) trait Vectors: pulp::Simd {
     /// `a * b + c`, rounded once where the set has fused multiply-add and twice otherwise (rounding once would then be
     /// a call into the C library for every value).
     fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s;
+
+    /// The values at the even and those at the odd places of two vectors one after the other.
+    #[inline(always)]
+    fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        let mut values = [0.0; 2 * lanes::LONGEST];
+        lanes::store(self, &mut values, 0, a);
+        lanes::store(self, &mut values, Self::F32_LANES, b);
+        let [mut even, mut odd] = [[0.0; lanes::LONGEST]; 2];
+        for lane in 0..Self::F32_LANES {
+            even[lane] = values[2 * lane];
+            odd[lane] = values[2 * lane + 1];
+        }
+        [lanes::load(self, &even, 0), lanes::load(self, &odd, 0)]
+    }
+
+    /// The reverse of [`deinterleave`](Self::deinterleave).
+    #[inline(always)]
+    fn interleave(self, [even, odd]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        let [mut first, mut second] = [[0.0; lanes::LONGEST]; 2];
+        lanes::store(self, &mut first, 0, even);
+        lanes::store(self, &mut second, 0, odd);
+        let mut values = [0.0; 2 * lanes::LONGEST];
+        for lane in 0..Self::F32_LANES {
+            values[2 * lane] = first[lane];
+            values[2 * lane + 1] = second[lane];
+        }
+        [lanes::load(self, &values, 0), lanes::load(self, &values, Self::F32_LANES)]
+    }
 }
 
 /// Work that is written once for vectors of any length. [`run_on`](Self::run_on) must be `#[inline(always)]`, as everything
@@ -124,28 +154,72 @@ struct Call<K, S> {
 impl<K: Kernel, S: Vectors> pulp::NullaryFnOnce for Call<K, S> {
     type Output = K::Output;
 
-    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn call(self) -> Self::Output {
         self.kernel.run_on(self.simd)
     }
 }
 
-macro_rules! fused {
-    ($($set:ty),*) => { $(
-        impl Vectors for $set {
-            #[inline(always)]
-            fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
-                pulp::Simd::mul_add_f32s(self, a, b, c)
-            }
-        }
-    )* };
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+impl Vectors for pulp::x86::V4 {
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        pulp::Simd::mul_add_f32s(self, a, b, c)
+    }
+
+    #[inline(always)]
+    fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        const EVEN: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+        const ODD: [u32; 16] = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
+        let [a, b] = [pulp::cast(a), pulp::cast(b)];
+        let of = |places: [u32; 16]| pulp::cast(self.avx512f._mm512_permutex2var_ps(a, pulp::cast(places), b));
+        [of(EVEN), of(ODD)]
+    }
+
+    #[inline(always)]
+    fn interleave(self, [even, odd]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        const FIRST: [u32; 16] = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
+        const SECOND: [u32; 16] = [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31];
+        let [a, b] = [pulp::cast(even), pulp::cast(odd)];
+        let of = |places: [u32; 16]| pulp::cast(self.avx512f._mm512_permutex2var_ps(a, pulp::cast(places), b));
+        [of(FIRST), of(SECOND)]
+    }
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fused!(pulp::x86::V4, pulp::x86::V3);
+impl Vectors for pulp::x86::V3 {
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        pulp::Simd::mul_add_f32s(self, a, b, c)
+    }
+
+    #[inline(always)]
+    fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        let (avx, [a, b]) = (self.avx, [pulp::cast(a), pulp::cast(b)]);
+        // Each half has two pairs of either vector; the pairs are put in order.
+        let [even, odd] = [avx._mm256_shuffle_ps::<0b10_00_10_00>(a, b), avx._mm256_shuffle_ps::<0b11_01_11_01>(a, b)];
+        [even, odd].map(|pairs| pulp::cast(self.avx2._mm256_permute4x64_pd::<0b11_01_10_00>(pulp::cast(pairs))))
+    }
+
+    #[inline(always)]
+    fn interleave(self, [even, odd]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+        let (avx, [even, odd]) = (self.avx, [pulp::cast(even), pulp::cast(odd)]);
+        let [low, high] = [avx._mm256_unpacklo_ps(even, odd), avx._mm256_unpackhi_ps(even, odd)];
+        // Each half of a vector has four values of the other's half.
+        [
+            pulp::cast(avx._mm256_permute2f128_ps::<0b0010_0000>(low, high)),
+            pulp::cast(avx._mm256_permute2f128_ps::<0b0011_0001>(low, high)),
+        ]
+    }
+}
+
 #[cfg(target_arch = "aarch64")]
-fused!(pulp::aarch64::Neon);
+impl Vectors for pulp::aarch64::Neon {
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        pulp::Simd::mul_add_f32s(self, a, b, c)
+    }
+}
 
 impl Vectors for pulp::Scalar128b {
     #[inline(always)]
@@ -188,5 +262,39 @@ pub(crate) fn levels() -> (Option<pulp::x86::V4>, Option<pulp::x86::V3>) {
         InstructionSet::Avx512 => (pulp::x86::V4::try_new(), None),
         InstructionSet::Avx2 => (None, pulp::x86::V3::try_new()),
         InstructionSet::Baseline => (None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<S: Vectors>(simd: S) {
+        let values: Vec<f32> = (0..2 * S::F32_LANES).map(|place| place as f32).collect();
+        let pair = [lanes::load(simd, &values, 0), lanes::load(simd, &values, S::F32_LANES)];
+        let parts = simd.deinterleave(pair);
+        for (remainder, part) in parts.into_iter().enumerate() {
+            let mut found = vec![f32::NAN; S::F32_LANES];
+            lanes::store(simd, &mut found, 0, part);
+            let expected: Vec<f32> = values.iter().copied().skip(remainder).step_by(2).collect();
+            assert_eq!(found, expected);
+        }
+        let mut found = vec![f32::NAN; values.len()];
+        for (index, vector) in simd.interleave(parts).into_iter().enumerate() {
+            lanes::store(simd, &mut found, index * S::F32_LANES, vector);
+        }
+        assert_eq!(found, values);
+    }
+
+    #[test]
+    fn even_and_odd_places_are_divided_and_joined_again_on_every_set() {
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        {
+            let _ = pulp::x86::V4::try_new().map(check);
+            let _ = pulp::x86::V3::try_new().map(check);
+        }
+        #[cfg(target_arch = "aarch64")]
+        let _ = pulp::aarch64::Neon::try_new().map(check);
+        check(PORTABLE);
     }
 }

@@ -32,13 +32,13 @@ use crate::simd::vectorized;
 use patches::positions;
 use staged::{Sliding, Spread};
 use weights::Staged;
-use winograd::{TileSum, Winograd};
+use winograd::Winograd;
 
 /// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, size, kernel, stride, padding, .. } = *shape;
     let winograd = Winograd { shape: *shape, source: x, weights: w, transposed: false };
-    if winograd::pays(shape) && winograd.compute(bias, activation, y) {
+    if winograd.compute(bias, activation, y) {
         return;
     }
     let grid = shape.output();
@@ -109,7 +109,7 @@ fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
 /// The gradient of the input, `[batch, inputs, size]`.
 pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, stride, .. } = *shape;
-    if let Some(shape) = shape.transposed().filter(winograd::pays) {
+    if let Some(shape) = shape.transposed() {
         let winograd = Winograd { shape, source: dy, weights: w, transposed: true };
         if winograd.compute(None, Activation::Identity, dx) {
             return;
@@ -130,10 +130,9 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
 
 /// The gradient of the weights, `[outputs, inputs, kernel]`.
 pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
-    if winograd::pays_for_weights(shape) && sums::sum_weights(&TileSum::new(x, dy, shape), dw) {
-        return;
+    if !winograd::weight_gradient(x, dy, shape, dw) {
+        sums::sum_weights(&Staged::new(x, dy, shape), dw);
     }
-    sums::sum_weights(&Staged::new(x, dy, shape), dw);
 }
 
 /// Minimum number of channels of the input of a task.

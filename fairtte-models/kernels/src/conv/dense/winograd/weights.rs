@@ -6,15 +6,16 @@
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::apart;
-use super::transforms::{COMPONENTS, transform_input, write_row};
+use super::tiling::{self, Place, Tiling, both_sides};
 use crate::conv::ConvShape;
 use crate::conv::dense::sums::{Unit, WeightSum};
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
-use crate::simd::lanes::{LONGEST, load};
-use crate::simd::{self, Kernel, Vectors, vectorized};
+use crate::simd::lanes::LONGEST;
+use crate::simd::{self, Kernel, Vectors};
 
 /// Input channels of a unit, side by side in the right factor.
 const CHANNELS: usize = 32;
@@ -22,7 +23,8 @@ const CHANNELS: usize = 32;
 const BAND_NUMBERS: usize = 1 << 18;
 
 /// The sum over tiles, for a convolution for which [`pays_for_weights`](super::pays_for_weights) holds.
-pub(crate) struct TileSum<'a> {
+pub(in super::super) struct TileSum<'a, T> {
+    tiling: PhantomData<T>,
     x: &'a [f32],
     dy: &'a [f32],
     shape: ConvShape,
@@ -36,14 +38,14 @@ struct Band {
     tile_rows: Range<usize>,
 }
 
-impl<'a> TileSum<'a> {
+impl<'a, T: Tiling> TileSum<'a, T> {
     pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
         /// Approximate minimum number of tiles of a band, even if its transforms then exceed [`BAND_NUMBERS`], because
         /// a band reads and writes all sums.
         const FEW: usize = 48;
         let [depth, height, width] = shape.output();
-        let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
-        let most = (BAND_NUMBERS / (COMPONENTS * (CHANNELS + shape.outputs))).max(FEW);
+        let [rows, columns] = [height.div_ceil(T::PLACES), width.div_ceil(T::PLACES)];
+        let most = (BAND_NUMBERS / (T::COMPONENTS * (CHANNELS + shape.outputs))).max(FEW);
         let of_rows = gemm::evenly(rows, most / columns);
         let of_depth = gemm::evenly(depth, most / (of_rows * columns));
         let mut bands = Vec::new();
@@ -56,30 +58,30 @@ impl<'a> TileSum<'a> {
                 }));
             }
         }
-        Self { x, dy, shape: *shape, bands }
+        Self { tiling: PhantomData, x, dy, shape: *shape, bands }
     }
 
     /// Tiles in a row.
     fn columns(&self) -> usize {
-        self.shape.output()[2].div_ceil(2)
+        self.shape.output()[2].div_ceil(T::PLACES)
     }
 
     /// The input that a band sees transformed, `[depth][row][column][CHANNELS]` at a distance of `stride`.
     fn input(&self, band: &Band, channels: Range<usize>, lines: &mut [f32], stride: usize, target: &mut [f32]) {
         let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
         let [rows, columns] = [band.tile_rows.len(), self.columns()];
-        let places = 2 * columns + 2;
+        let places = T::PLACES * columns + 2;
         let plane = depth * height * width;
         let of_slice = rows * columns * CHANNELS;
         for slice in 0..band.depths.len() + kernel[0] - 1 {
             let target = &mut target[slice * of_slice..];
             let d = (band.depths.start + slice).checked_sub(padding[0]).filter(|&d| d < depth);
             let Some(d) = d else {
-                target.chunks_mut(stride).take(COMPONENTS).for_each(|component| component[..of_slice].fill(0.0));
+                target.chunks_mut(stride).take(T::COMPONENTS).for_each(|component| component[..of_slice].fill(0.0));
                 continue;
             };
-            for line in 0..2 * rows + 2 {
-                let row = (2 * band.tile_rows.start + line).checked_sub(padding[1]).filter(|&row| row < height);
+            for line in 0..T::PLACES * rows + 2 {
+                let row = (T::PLACES * band.tile_rows.start + line).checked_sub(padding[1]).filter(|&row| row < height);
                 let line = &mut lines[line * places * CHANNELS..];
                 let Some(row) = row else {
                     line[..places * CHANNELS].fill(0.0);
@@ -91,7 +93,7 @@ impl<'a> TileSum<'a> {
                 gemm::transpose(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
                 line[after * CHANNELS..places * CHANNELS].fill(0.0);
             }
-            simd::run(TileTransform { lines, rows, columns, stride, target });
+            simd::run(TileTransform::<T> { tiling: PhantomData, lines, rows, columns, stride, target });
         }
     }
 
@@ -107,8 +109,10 @@ impl<'a> TileSum<'a> {
             let mut at = panel.start * steps;
             for d in band.depths.clone() {
                 for row in band.tile_rows.clone() {
-                    for (index, line) in lines.chunks_exact_mut(2 * columns * LONGEST).take(2).enumerate() {
-                        let row = 2 * row + index;
+                    for (index, line) in
+                        lines.chunks_exact_mut(T::PLACES * columns * LONGEST).take(T::PLACES).enumerate()
+                    {
+                        let row = T::PLACES * row + index;
                         let seen = if row < height { width } else { 0 };
                         if seen > 0 {
                             let source = &self.dy[first + (d * height + row) * width..];
@@ -116,7 +120,8 @@ impl<'a> TileSum<'a> {
                         }
                         line[seen * LONGEST..].fill(0.0);
                     }
-                    simd::run(GradientTransform {
+                    simd::run(GradientTransform::<T> {
+                        tiling: PhantomData,
                         lines,
                         columns,
                         outputs: panel.len(),
@@ -130,7 +135,7 @@ impl<'a> TileSum<'a> {
     }
 }
 
-impl WeightSum for TileSum<'_> {
+impl<T: Tiling> WeightSum for TileSum<'_, T> {
     fn shape(&self) -> &ConvShape {
         &self.shape
     }
@@ -144,7 +149,7 @@ impl WeightSum for TileSum<'_> {
     }
 
     fn numbers(&self, _: usize) -> usize {
-        COMPONENTS * self.shape.kernel[0] * CHANNELS
+        T::COMPONENTS * self.shape.kernel[0] * CHANNELS
     }
 
     /// `[component][outputs][depth of the kernel][CHANNELS]`.
@@ -158,8 +163,8 @@ impl WeightSum for TileSum<'_> {
         let (depths, rows) = (most(|band| band.depths.len()), most(|band| band.tile_rows.len()));
         let right_stride = apart((depths + depth - 1) * rows * columns * CHANNELS);
         let left_stride = apart(depths * rows * columns * n_rows);
-        let lines = (2 * rows + 2) * (2 * columns + 2) * CHANNELS;
-        let lengths = [lines, COMPONENTS * right_stride, COMPONENTS * left_stride].map(|length| length + SLACK);
+        let lines = (T::PLACES * rows + 2) * (T::PLACES * columns + 2) * CHANNELS;
+        let lengths = [lines, T::COMPONENTS * right_stride, T::COMPONENTS * left_stride].map(|length| length + SLACK);
         gemm::with_scratch(lengths, |[lines, right, left]| {
             for (index, band) in bands.iter().enumerate() {
                 self.input(band, channels.clone(), lines, right_stride, right);
@@ -201,14 +206,16 @@ impl WeightSum for TileSum<'_> {
         let mut finite = true;
         for (index, row) in rows.into_iter().enumerate() {
             let sums = &sums[index * depth * CHANNELS..];
-            finite &= vectorized!(write_weights(sums, stride, [channels.len(), depth], row));
+            let channels = channels.len();
+            finite &= simd::run(WeightTransform::<T> { tiling: PhantomData, sums, stride, channels, depth, row });
         }
         finite
     }
 }
 
 /// `B' x B` of the tiles in a slice, of which `lines` holds the places that they see, `[line][place][CHANNELS]`.
-struct TileTransform<'a> {
+struct TileTransform<'a, T> {
+    tiling: PhantomData<T>,
     lines: &'a [f32],
     rows: usize,
     columns: usize,
@@ -216,26 +223,28 @@ struct TileTransform<'a> {
     target: &'a mut [f32],
 }
 
-impl Kernel for TileTransform<'_> {
+impl<T: Tiling> Kernel for TileTransform<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { lines, rows, columns, stride, target } = self;
-        let line = (2 * columns + 2) * CHANNELS;
+        let Self { lines, rows, columns, stride, target, .. } = self;
+        let line = (T::PLACES * columns + 2) * CHANNELS;
         for (tile, (row, column)) in (0..rows).flat_map(|row| (0..columns).map(move |at| (row, at))).enumerate() {
             for lane in (0..CHANNELS).step_by(S::F32_LANES) {
-                let from = 2 * row * line + 2 * column * CHANNELS + lane;
-                let columns = [from, from + CHANNELS, from + 2 * CHANNELS, from + 3 * CHANNELS];
-                transform_input(simd, lines, columns, line, &mut target[tile * CHANNELS + lane..], stride);
+                let values = &lines[T::PLACES * (row * line + column * CHANNELS) + lane..];
+                let from = Place { values, columns: tiling::apart(CHANNELS), row: line };
+                let target = &mut target[tile * CHANNELS + lane..];
+                both_sides::<T::Input, S>(simd, from, target, [T::SEEN * stride, stride]);
             }
         }
     }
 }
 
-/// `A dy A'` of a row of tiles, of which `lines` holds the two rows of places, `[line][place][LONGEST]`; as `[tiles][outputs]`.
+/// `A dy A'` of a row of tiles, of which `lines` holds the rows of places, `[line][place][LONGEST]`; as `[tiles][outputs]`.
 /// Up to one vector after it is overwritten.
-struct GradientTransform<'a> {
+struct GradientTransform<'a, T> {
+    tiling: PhantomData<T>,
     lines: &'a [f32],
     columns: usize,
     outputs: usize,
@@ -243,68 +252,58 @@ struct GradientTransform<'a> {
     target: &'a mut [f32],
 }
 
-impl Kernel for GradientTransform<'_> {
+impl<T: Tiling> Kernel for GradientTransform<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { lines, columns, outputs, stride, target } = self;
-        let line = 2 * columns * LONGEST;
+        let Self { lines, columns, outputs, stride, target, .. } = self;
+        let line = T::PLACES * columns * LONGEST;
         for tile in 0..columns {
             for lane in (0..outputs).step_by(S::F32_LANES) {
-                let from = 2 * tile * LONGEST + lane;
-                let left = spread(simd, load(simd, lines, from), load(simd, lines, line + from));
-                let from = from + LONGEST;
-                let right = spread(simd, load(simd, lines, from), load(simd, lines, line + from));
-                for i in 0..4 {
-                    let component = spread(simd, left[i], right[i]);
-                    write_row(simd, i, component, &mut target[tile * outputs + lane..], stride);
-                }
+                let values = &lines[T::PLACES * tile * LONGEST + lane..];
+                let from = Place { values, columns: tiling::apart(LONGEST), row: line };
+                let target = &mut target[tile * outputs + lane..];
+                both_sides::<T::Gradient, S>(simd, from, target, [T::SEEN * stride, stride]);
             }
         }
     }
-}
-
-/// `A` times a column.
-#[inline(always)]
-fn spread<S: Vectors>(simd: S, a: S::f32s, b: S::f32s) -> [S::f32s; 4] {
-    [a, simd.add_f32s(a, b), simd.sub_f32s(a, b), simd.neg_f32s(b)]
 }
 
 /// `G' s G` of the sums of an output channel, `[component][depth][CHANNELS]`, to its weights `[channels][depth][3][3]`;
 /// returns whether all are finite.
-#[inline(always)]
-fn write_weights(sums: &[f32], stride: usize, [channels, depth]: [usize; 2], row: &mut [f32]) -> bool {
-    let mut largest = 0;
-    for slice in 0..depth {
-        let at = |component: usize| &sums[component * stride + slice * CHANNELS..][..CHANNELS];
-        let mut columns = [[[0.0; CHANNELS]; 3]; 4];
-        for (column, of_column) in columns.iter_mut().enumerate() {
-            gather(at(column), at(4 + column), at(8 + column), at(12 + column), of_column);
-        }
-        for tap in 0..3 {
-            let mut taps = [[0.0; CHANNELS]; 3];
-            let [a, b, c, d] = &columns;
-            gather(&a[tap], &b[tap], &c[tap], &d[tap], &mut taps);
-            for (index, tap) in taps.iter().enumerate().map(|(index, taps)| (3 * tap + index, taps)) {
-                let places = row[slice * 9 + index..].iter_mut().step_by(9 * depth);
-                for (place, &value) in places.zip(&tap[..channels]) {
-                    *place = value;
-                    largest = largest.max(value.abs().to_bits());
+struct WeightTransform<'a, T> {
+    tiling: PhantomData<T>,
+    sums: &'a [f32],
+    /// Distance from a component to the next.
+    stride: usize,
+    channels: usize,
+    depth: usize,
+    row: &'a mut [f32],
+}
+
+impl<T: Tiling> Kernel for WeightTransform<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run_on<S: Vectors>(self, simd: S) -> bool {
+        let Self { sums, stride, channels, depth, row, .. } = self;
+        let mut taps = [0.0; 9 * LONGEST];
+        let mut largest = 0;
+        for slice in 0..depth {
+            for first in (0..channels).step_by(S::F32_LANES) {
+                let values = &sums[slice * CHANNELS + first..];
+                let from = Place { values, columns: tiling::apart(stride), row: T::SEEN * stride };
+                both_sides::<T::Weights, S>(simd, from, &mut taps, [3 * LONGEST, LONGEST]);
+                for (tap, values) in taps.chunks_exact(LONGEST).enumerate() {
+                    let places = row[(first * depth + slice) * 9 + tap..].iter_mut().step_by(9 * depth);
+                    for (place, &value) in places.zip(&values[..S::F32_LANES.min(channels - first)]) {
+                        *place = value;
+                        largest = largest.max(value.abs().to_bits());
+                    }
                 }
             }
         }
-    }
-    largest < f32::INFINITY.to_bits()
-}
-
-/// `G'` times a column.
-#[inline(always)]
-fn gather(a: &[f32], b: &[f32], c: &[f32], d: &[f32], taps: &mut [[f32; CHANNELS]; 3]) {
-    for lane in 0..CHANNELS {
-        let (sum, difference) = (0.5 * (b[lane] + c[lane]), 0.5 * (b[lane] - c[lane]));
-        taps[0][lane] = a[lane] + sum;
-        taps[1][lane] = difference;
-        taps[2][lane] = sum + d[lane];
+        largest < f32::INFINITY.to_bits()
     }
 }
