@@ -27,8 +27,8 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     }
 }
 
-/// Whether [`forward`] and the gradient of the weights take fewer products than the sums that define them (Winograd's
-/// convolution); the gradient of the input does where this holds for [`ConvShape::transposed`].
+/// Whether [`forward`] takes fewer products than the sums that define it (Winograd's convolution); the gradient of the input does where
+/// this holds for [`ConvShape::transposed`].
 pub fn has_fewer_products(shape: &ConvShape) -> bool {
     dense::has_fewer_products(shape)
 }
