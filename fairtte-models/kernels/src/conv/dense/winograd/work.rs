@@ -14,7 +14,8 @@ use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use crate::simd;
 use crate::simd::lanes::LONGEST;
 
-/// Tiles of a task and the layout of the transforms of its input in memory: `[component][channel][depth][row][column]`.
+/// Tiles of a task and the layout of the transforms of its input in memory: `[component][channel][depth][row][column]`, or the channels
+/// first where tasks share the input.
 pub(in super::super) struct Tiles {
     /// Slices of the output; the input also has the additional slices that the kernel covers.
     pub depth: usize,
@@ -68,6 +69,7 @@ impl<'a> Done<'a> {
 }
 
 impl Winograd<'_> {
+    /// Tasks of at most so many slices and rows of tiles, each of one of so many groups of the blocks of outputs.
     pub fn tasks<'c, T: Tiling>(&self, y: &'c mut [f32], [of_depth, of_rows, groups]: [usize; 3]) -> Vec<Task<'c>> {
         let [_, height, width] = self.shape.output();
         let [volumes, depth] = self.volumes();
