@@ -81,7 +81,10 @@ impl InstructionSet {
 pub(crate) trait Vectors: pulp::Simd {
     /// `a * b + c`, rounded once where the set has fused multiply-add and twice otherwise (rounding once would then be
     /// a call into the C library for every value).
-    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s;
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        self.mul_add_f32s(a, b, c)
+    }
 
     /// The values at the even and those at the odd places of two vectors one after the other.
     #[inline(always)]
@@ -163,36 +166,29 @@ impl<K: Kernel, S: Vectors> pulp::NullaryFnOnce for Call<K, S> {
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Vectors for pulp::x86::V4 {
     #[inline(always)]
-    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
-        pulp::Simd::mul_add_f32s(self, a, b, c)
-    }
-
-    #[inline(always)]
-    fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+    fn deinterleave(self, pair: [Self::f32s; 2]) -> [Self::f32s; 2] {
         const EVEN: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
         const ODD: [u32; 16] = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
-        let [a, b] = [pulp::cast(a), pulp::cast(b)];
-        let of = |places: [u32; 16]| pulp::cast(self.avx512f._mm512_permutex2var_ps(a, pulp::cast(places), b));
-        [of(EVEN), of(ODD)]
+        [permuted(self, pair, EVEN), permuted(self, pair, ODD)]
     }
 
     #[inline(always)]
-    fn interleave(self, [even, odd]: [Self::f32s; 2]) -> [Self::f32s; 2] {
+    fn interleave(self, pair: [Self::f32s; 2]) -> [Self::f32s; 2] {
         const FIRST: [u32; 16] = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
         const SECOND: [u32; 16] = [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31];
-        let [a, b] = [pulp::cast(even), pulp::cast(odd)];
-        let of = |places: [u32; 16]| pulp::cast(self.avx512f._mm512_permutex2var_ps(a, pulp::cast(places), b));
-        [of(FIRST), of(SECOND)]
+        [permuted(self, pair, FIRST), permuted(self, pair, SECOND)]
     }
+}
+
+/// The values of two vectors, one after the other, at some places.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[inline(always)]
+fn permuted(simd: pulp::x86::V4, [a, b]: [pulp::f32x16; 2], places: [u32; 16]) -> pulp::f32x16 {
+    pulp::cast(simd.avx512f._mm512_permutex2var_ps(pulp::cast(a), pulp::cast(places), pulp::cast(b)))
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Vectors for pulp::x86::V3 {
-    #[inline(always)]
-    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
-        pulp::Simd::mul_add_f32s(self, a, b, c)
-    }
-
     #[inline(always)]
     fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
         let (avx, [a, b]) = (self.avx, [pulp::cast(a), pulp::cast(b)]);
@@ -214,12 +210,7 @@ impl Vectors for pulp::x86::V3 {
 }
 
 #[cfg(target_arch = "aarch64")]
-impl Vectors for pulp::aarch64::Neon {
-    #[inline(always)]
-    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
-        pulp::Simd::mul_add_f32s(self, a, b, c)
-    }
-}
+impl Vectors for pulp::aarch64::Neon {}
 
 impl Vectors for pulp::Scalar128b {
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Which convolutions are computed in tiles, and in which.
 
-use super::of_pictures;
 use super::tiling::{FourByFour, Tiling, TwoByTwo};
+use super::{grid, of_pictures};
 use crate::conv::{ConvKind, ConvShape};
 use crate::simd::lanes::LONGEST;
 
@@ -69,9 +69,9 @@ fn is_possible<T: Tiling>(shape: &ConvShape) -> bool {
 
 /// Estimated time, in products of [`LONGEST`] values of one channel.
 fn time<T: Tiling>(shape: &ConvShape) -> usize {
-    let [_, height, width] = shape.output();
-    let vectors = height.div_ceil(T::PLACES) * width.div_ceil(T::PLACES).div_ceil(LONGEST);
-    let of_slice = vectors * T::TRANSFORMS * LONGEST + T::COMPONENTS * tiles_of_slice::<T>(shape) * pairs(shape);
+    let [rows, columns] = grid::<T>(shape);
+    let of_slice = rows * columns.div_ceil(LONGEST) * T::TRANSFORMS * LONGEST
+        + T::COMPONENTS * tiles_of_slice::<T>(shape) * pairs(shape);
     slices(shape) * of_slice + pairs(shape) * T::FILTER * LONGEST
 }
 
@@ -87,6 +87,5 @@ fn slices(shape: &ConvShape) -> usize {
 
 /// Tiles of a slice.
 fn tiles_of_slice<T: Tiling>(shape: &ConvShape) -> usize {
-    let [_, height, width] = shape.output();
-    height.div_ceil(T::PLACES) * width.div_ceil(T::PLACES)
+    grid::<T>(shape).into_iter().product()
 }

@@ -76,6 +76,12 @@ fn of_pictures(shape: &ConvShape) -> bool {
     shape.kernel[0] == 1 && shape.output()[0] == 1
 }
 
+/// Rows and columns of tiles in a slice of the output.
+fn grid<T: Tiling>(shape: &ConvShape) -> [usize; 2] {
+    let [_, height, width] = shape.output();
+    [height, width].map(|length| length.div_ceil(T::PLACES))
+}
+
 impl Winograd<'_> {
     /// Computes the output `[batch, outputs, places]` with a bias for each channel and an activation. Returns `false`
     /// if another method is expected to be as fast, or if a value was not finite before these; the output is unspecified then.
@@ -171,9 +177,8 @@ impl Winograd<'_> {
         /// Rows of tiles are divided until this many slices fit, since the additional slices that the kernel covers are
         /// transformed by two tasks.
         const SLICES: usize = 4;
-        let [_, height, width] = self.shape.output();
         let [volumes, depth] = self.volumes();
-        let [rows, columns] = [height, width].map(|length| length.div_ceil(T::PLACES));
+        let [rows, columns] = grid::<T>(&self.shape);
         let wanted = 2 * rayon::current_num_threads();
         let share = volumes * depth * rows * columns / wanted;
         let most = (Blocks::in_use().transformed / (T::COMPONENTS * self.shape.inputs)).min(share).max(FEW_TILES);

@@ -70,7 +70,7 @@ pub(super) fn both_sides<M: Matrix, S: Vectors>(simd: S, from: Place, target: &m
 
 /// Where columns `stride` apart begin.
 #[inline(always)]
-pub(super) fn apart(stride: usize) -> [usize; LARGEST] {
+pub(super) fn columns_apart(stride: usize) -> [usize; LARGEST] {
     [0, stride, 2 * stride, 3 * stride, 4 * stride, 5 * stride]
 }
 

@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::tiling::{LARGEST, Place, Tiling, apart, both_sides};
+use super::tiling::{LARGEST, Place, Tiling, both_sides, columns_apart};
 use super::work::Tiles;
 use crate::simd::lanes::{LONGEST, load, store};
 use crate::simd::{Kernel, Vectors};
@@ -47,7 +47,7 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
                 }
             }
             for lane in (0..count).step_by(S::F32_LANES) {
-                let from = Place { values: &taps[lane..], columns: apart(LONGEST), row: 3 * LONGEST };
+                let from = Place { values: &taps[lane..], columns: columns_apart(LONGEST), row: 3 * LONGEST };
                 both_sides::<T::Filter, S>(simd, from, &mut components[lane..], [T::SEEN * LONGEST, LONGEST]);
             }
             let step = slice * inputs + input;
@@ -170,7 +170,7 @@ fn unite<S: Vectors>(simd: S, edge: usize, line: &[f32], piece: usize, row: &mut
 
 /// The largest bits of the magnitudes of values, which are those of a NaN or an infinity if there is one.
 #[inline(always)]
-fn largest_bits(values: &[f32]) -> u32 {
+pub(super) fn largest_bits(values: &[f32]) -> u32 {
     values.iter().fold(0, |largest, value| largest.max(value.abs().to_bits()))
 }
 
@@ -204,7 +204,8 @@ impl<T: Tiling> Kernel for OutputTransform<'_, '_, '_, T> {
             for (row, rows) in band.chunks_mut(T::PLACES * width).enumerate() {
                 let from = (depth * tiles.rows + row) * tiles.columns;
                 for at in (0..tiles.columns).step_by(S::F32_LANES) {
-                    let from = Place { values: &sums[from + at..], columns: apart(stride), row: T::SEEN * stride };
+                    let from =
+                        Place { values: &sums[from + at..], columns: columns_apart(stride), row: T::SEEN * stride };
                     both_sides::<T::Output, S>(simd, from, &mut lines[at..], [T::PLACES * piece, piece]);
                 }
                 for (target, line) in rows.chunks_mut(width).zip(lines.chunks_exact(T::PLACES * piece)) {

@@ -9,8 +9,9 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::apart;
-use super::tiling::{self, Place, Tiling, both_sides};
+use super::tiling::{Matrix, Place, Tiling, both_sides, columns_apart};
+use super::transforms::largest_bits;
+use super::{apart, grid};
 use crate::conv::ConvShape;
 use crate::conv::dense::sums::{Unit, WeightSum};
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
@@ -43,8 +44,8 @@ impl<'a, T: Tiling> TileSum<'a, T> {
         /// Approximate minimum number of tiles of a band, even if its transforms then exceed [`BAND_NUMBERS`], because
         /// a band reads and writes all sums.
         const FEW: usize = 48;
-        let [depth, height, width] = shape.output();
-        let [rows, columns] = [height.div_ceil(T::PLACES), width.div_ceil(T::PLACES)];
+        let depth = shape.output()[0];
+        let [rows, columns] = grid::<T>(shape);
         let most = (BAND_NUMBERS / (T::COMPONENTS * (CHANNELS + shape.outputs))).max(FEW);
         let of_rows = gemm::evenly(rows, most / columns);
         let of_depth = gemm::evenly(depth, most / (of_rows * columns));
@@ -63,7 +64,7 @@ impl<'a, T: Tiling> TileSum<'a, T> {
 
     /// Tiles in a row.
     fn columns(&self) -> usize {
-        self.shape.output()[2].div_ceil(T::PLACES)
+        grid::<T>(&self.shape)[1]
     }
 
     /// The input that a band sees transformed, `[depth][row][column][CHANNELS]` at a distance of `stride`.
@@ -93,7 +94,17 @@ impl<'a, T: Tiling> TileSum<'a, T> {
                 gemm::transpose(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
                 line[after * CHANNELS..places * CHANNELS].fill(0.0);
             }
-            simd::run(TileTransform::<T> { tiling: PhantomData, lines, rows, columns, stride, target });
+            simd::run(TileTransform::<T::Input> {
+                matrix: PhantomData,
+                lines,
+                strides: [places * CHANNELS, CHANNELS],
+                edge: T::PLACES,
+                rows,
+                columns,
+                channels: CHANNELS,
+                stride,
+                target,
+            });
         }
     }
 
@@ -120,11 +131,14 @@ impl<'a, T: Tiling> TileSum<'a, T> {
                         }
                         line[seen * LONGEST..].fill(0.0);
                     }
-                    simd::run(GradientTransform::<T> {
-                        tiling: PhantomData,
+                    simd::run(TileTransform::<T::Gradient> {
+                        matrix: PhantomData,
                         lines,
+                        strides: [T::PLACES * columns * LONGEST, LONGEST],
+                        edge: T::PLACES,
+                        rows: 1,
                         columns,
-                        outputs: panel.len(),
+                        channels: panel.len(),
                         stride,
                         target: &mut target[at..],
                     });
@@ -213,58 +227,35 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
     }
 }
 
-/// `B' x B` of the tiles in a slice, of which `lines` holds the places that they see, `[line][place][CHANNELS]`.
-struct TileTransform<'a, T> {
-    tiling: PhantomData<T>,
+/// `B' x B` or `A dy A'` of rows of tiles, as `[tiles][channels]` with up to one vector after the last. Vectors are of channels.
+struct TileTransform<'a, M> {
+    matrix: PhantomData<M>,
+    /// `[line][place][channels]`.
     lines: &'a [f32],
+    /// Distance from a line to the next, and from a place to the next.
+    strides: [usize; 2],
+    /// Places from a tile to the next, along each axis.
+    edge: usize,
     rows: usize,
     columns: usize,
+    channels: usize,
+    /// Distance from a component to the next.
     stride: usize,
     target: &'a mut [f32],
 }
 
-impl<T: Tiling> Kernel for TileTransform<'_, T> {
+impl<M: Matrix> Kernel for TileTransform<'_, M> {
     type Output = ();
 
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { lines, rows, columns, stride, target, .. } = self;
-        let line = (T::PLACES * columns + 2) * CHANNELS;
+        let Self { lines, strides: [line, place], edge, rows, columns, channels, stride, target, .. } = self;
         for (tile, (row, column)) in (0..rows).flat_map(|row| (0..columns).map(move |at| (row, at))).enumerate() {
-            for lane in (0..CHANNELS).step_by(S::F32_LANES) {
-                let values = &lines[T::PLACES * (row * line + column * CHANNELS) + lane..];
-                let from = Place { values, columns: tiling::apart(CHANNELS), row: line };
-                let target = &mut target[tile * CHANNELS + lane..];
-                both_sides::<T::Input, S>(simd, from, target, [T::SEEN * stride, stride]);
-            }
-        }
-    }
-}
-
-/// `A dy A'` of a row of tiles, of which `lines` holds the rows of places, `[line][place][LONGEST]`; as `[tiles][outputs]`.
-/// Up to one vector after it is overwritten.
-struct GradientTransform<'a, T> {
-    tiling: PhantomData<T>,
-    lines: &'a [f32],
-    columns: usize,
-    outputs: usize,
-    stride: usize,
-    target: &'a mut [f32],
-}
-
-impl<T: Tiling> Kernel for GradientTransform<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run_on<S: Vectors>(self, simd: S) {
-        let Self { lines, columns, outputs, stride, target, .. } = self;
-        let line = T::PLACES * columns * LONGEST;
-        for tile in 0..columns {
-            for lane in (0..outputs).step_by(S::F32_LANES) {
-                let values = &lines[T::PLACES * tile * LONGEST + lane..];
-                let from = Place { values, columns: tiling::apart(LONGEST), row: line };
-                let target = &mut target[tile * outputs + lane..];
-                both_sides::<T::Gradient, S>(simd, from, target, [T::SEEN * stride, stride]);
+            for lane in (0..channels).step_by(S::F32_LANES) {
+                let values = &lines[edge * (row * line + column * place) + lane..];
+                let from = Place { values, columns: columns_apart(place), row: line };
+                let target = &mut target[tile * channels + lane..];
+                both_sides::<M, S>(simd, from, target, [M::ROWS * stride, stride]);
             }
         }
     }
@@ -293,14 +284,13 @@ impl<T: Tiling> Kernel for WeightTransform<'_, T> {
         for slice in 0..depth {
             for first in (0..channels).step_by(S::F32_LANES) {
                 let values = &sums[slice * CHANNELS + first..];
-                let from = Place { values, columns: tiling::apart(stride), row: T::SEEN * stride };
+                let from = Place { values, columns: columns_apart(stride), row: T::SEEN * stride };
                 both_sides::<T::Weights, S>(simd, from, &mut taps, [3 * LONGEST, LONGEST]);
                 for (tap, values) in taps.chunks_exact(LONGEST).enumerate() {
+                    let values = &values[..S::F32_LANES.min(channels - first)];
                     let places = row[(first * depth + slice) * 9 + tap..].iter_mut().step_by(9 * depth);
-                    for (place, &value) in places.zip(&values[..S::F32_LANES.min(channels - first)]) {
-                        *place = value;
-                        largest = largest.max(value.abs().to_bits());
-                    }
+                    places.zip(values).for_each(|(place, &value)| *place = value);
+                    largest = largest.max(largest_bits(values));
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tiling::Tiling;
 use super::transforms::{self, FilterTransform, InputTransform, OutputTransform};
-use super::{Winograd, apart, of_pictures};
+use super::{Winograd, apart, grid, of_pictures};
 use crate::activation::Activation;
 use crate::conv::ConvShape;
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
@@ -81,7 +81,7 @@ impl Winograd<'_> {
             for depths in gemm::parts(depth, of_depth) {
                 for blocks in &groups {
                     // The strips of a slice belong to tasks that follow one another.
-                    for tile_rows in gemm::parts(height.div_ceil(T::PLACES), of_rows) {
+                    for tile_rows in gemm::parts(grid::<T>(&self.shape)[0], of_rows) {
                         let (depths, blocks) = (depths.clone(), blocks.clone());
                         let mut bands = Vec::with_capacity(self.outputs(&blocks).len() * depths.len());
                         for output in self.outputs(&blocks) {
@@ -142,22 +142,23 @@ impl Winograd<'_> {
 
     /// Tiles of a task that transforms its input.
     pub fn tiles<T: Tiling>(&self, depth: usize, rows: usize) -> Tiles {
-        let plane = self.plane::<T>(depth, rows);
-        let stride = apart(self.shape.inputs * plane);
-        Tiles { depth, rows, columns: self.shape.output()[2].div_ceil(T::PLACES), pitch: plane, stride }
+        let columns = grid::<T>(&self.shape)[1];
+        let pitch = self.plane(depth, rows, columns);
+        Tiles { depth, rows, columns, pitch, stride: apart(self.shape.inputs * pitch) }
     }
 
     /// All tiles of a volume, each channel of which has its components one after the other.
     pub fn shared_tiles<T: Tiling>(&self) -> Tiles {
-        let (depth, rows) = (self.volumes()[1], self.shape.output()[1].div_ceil(T::PLACES));
-        let plane = self.plane::<T>(depth, rows);
-        Tiles { pitch: T::COMPONENTS * plane + LONGEST, stride: plane, ..self.tiles::<T>(depth, rows) }
+        let [rows, columns] = grid::<T>(&self.shape);
+        let depth = self.volumes()[1];
+        let stride = self.plane(depth, rows, columns);
+        Tiles { depth, rows, columns, pitch: T::COMPONENTS * stride + LONGEST, stride }
     }
 
     /// Number of values of a component of a channel, with a vector after the last: an odd number of vectors, so that channels are not
     /// at the same offset of a page.
-    fn plane<T: Tiling>(&self, depth: usize, rows: usize) -> usize {
-        let tiles = (depth + self.shape.kernel[0] - 1) * rows * self.shape.output()[2].div_ceil(T::PLACES);
+    fn plane(&self, depth: usize, rows: usize, columns: usize) -> usize {
+        let tiles = (depth + self.shape.kernel[0] - 1) * rows * columns;
         (tiles.next_multiple_of(LONGEST) + LONGEST) | LONGEST
     }
 
