@@ -126,8 +126,8 @@ impl MbConv {
             return y;
         }
         let x = match &self.expand {
-            Some(expand) => expand.forward(input.clone(), Activation::Silu),
-            None => input.clone(),
+            Some(expand) => expand.unnormed(input.clone(), Activation::Silu),
+            None => input.clone().into(),
         };
         let x = self.depthwise.forward(x, Activation::Silu);
         let pooled = fast::average(x.clone()); // [batch, wide, 1, 1]

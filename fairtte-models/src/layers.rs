@@ -10,7 +10,7 @@ use burn::nn::conv::{Conv2d, Conv2dConfig, Conv3d, Conv3dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, PaddingConfig2d, PaddingConfig3d};
 use burn::tensor::{Device, Tensor};
 
-use crate::fast::{self, Activation};
+use crate::fast::{self, Activation, Unnormed};
 use crate::initialise::UNDRAWN;
 
 /// 2D convolution without bias, then batch norm (eps 1e-5, momentum 0.1) and an activation.
@@ -34,8 +34,23 @@ impl ConvNorm2d {
         Self { conv, norm: BatchNormConfig::new(channels[1]).init(device) }
     }
 
-    pub(crate) fn forward(&self, x: Tensor<4>, activation: Activation) -> Tensor<4> {
-        fast::conv_norm_2d(&self.conv, &self.norm, x, activation)
+    pub(crate) fn forward<'x>(&self, x: impl Into<Unnormed<'x, 4>>, activation: Activation) -> Tensor<4> {
+        self.unnormed(x, activation).finish()
+    }
+
+    /// As [`forward`](Self::forward), for another layer: training does not keep the tensor between the two.
+    pub(crate) fn unnormed<'x>(&self, x: impl Into<Unnormed<'x, 4>>, activation: Activation) -> Unnormed<'_, 4> {
+        fast::conv_norm_2d(&self.conv, &self.norm, x.into(), activation)
+    }
+
+    /// As [`unnormed`](Self::unnormed) of `x` with height and width doubled, and the channels of `beside` after its own.
+    pub(crate) fn unnormed_of_doubled(
+        &self,
+        x: Unnormed<'_, 4>,
+        beside: Option<Tensor<4>>,
+        activation: Activation,
+    ) -> Unnormed<'_, 4> {
+        fast::doubled_conv_norm_2d(&self.conv, &self.norm, x, beside, activation)
     }
 
     /// The two layers.
@@ -81,14 +96,13 @@ impl ConvNorm3d {
         Self { conv, norm: BatchNormConfig::new(channels[1]).init(device) }
     }
 
-    pub(crate) fn forward(&self, x: Tensor<5>, activation: Activation) -> Tensor<5> {
-        fast::conv_norm_3d(&self.conv, &self.norm, x, activation)
+    pub(crate) fn forward<'x>(&self, x: impl Into<Unnormed<'x, 5>>, activation: Activation) -> Tensor<5> {
+        self.unnormed(x, activation).finish()
     }
 
-    /// `other(self(x))` with the activations of both; training does not keep the tensor between the two.
-    pub(crate) fn forward_through(&self, other: &Self, x: Tensor<5>, activations: [Activation; 2]) -> Tensor<5> {
-        let [own, others] = activations;
-        fast::two_conv_norms_3d([(&self.conv, &self.norm, own), (&other.conv, &other.norm, others)], x)
+    /// As [`forward`](Self::forward), for another layer: training does not keep the tensor between the two.
+    pub(crate) fn unnormed<'x>(&self, x: impl Into<Unnormed<'x, 5>>, activation: Activation) -> Unnormed<'_, 5> {
+        fast::conv_norm_3d(&self.conv, &self.norm, x.into(), activation)
     }
 
     /// Number of input channels.
@@ -113,21 +127,6 @@ pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     let columns = fast::max_pool(columns, [3, 1], [2, 1], [1, 0]);
     let depth = columns.dims()[2];
     columns.reshape([batch, channels, depth, height, width])
-}
-
-/// Every pixel becomes four, and the channels of `beside` come after those of `x`: `[batch, channels, height, width]` and
-/// `[batch, others, 2 height, 2 width]` -> `[batch, channels + others, 2 height, 2 width]`.
-pub(crate) fn double_beside(x: Tensor<4>, beside: Option<Tensor<4>>) -> Tensor<4> {
-    if let Some(y) = fast::double_beside(&x, beside.as_ref()) {
-        return y;
-    }
-    let [batch, channels, height, width] = x.dims();
-    let pixels = x.reshape([batch, channels, height, 1, width, 1]);
-    let x = pixels.expand([batch, channels, height, 2, width, 2]).reshape([batch, channels, 2 * height, 2 * width]);
-    match beside {
-        Some(beside) => Tensor::cat(vec![x, beside], 1),
-        None => x,
-    }
 }
 
 /// Mean over all spatial axes, in single precision: `[batch, channels, height, width]` -> `[batch, channels]`.

@@ -145,9 +145,9 @@ impl Block {
     }
 
     fn forward(&self, input: Tensor<5>) -> Tensor<5> {
-        let x = self.first.forward(input.clone(), Activation::Relu);
+        let x = self.first.unnormed(input.clone(), Activation::Relu);
         let x = match &self.third {
-            Some(third) => third.forward(self.second.forward(x, Activation::Relu), Activation::Identity),
+            Some(third) => third.forward(self.second.unnormed(x, Activation::Relu), Activation::Identity),
             None => self.second.forward(x, Activation::Identity),
         };
         let shortcut = match &self.shortcut {

@@ -93,7 +93,7 @@ impl BasicBlock {
     }
 
     fn forward(&self, input: Tensor<4>) -> Tensor<4> {
-        let x = self.second.forward(self.first.forward(input.clone(), Activation::Relu), Activation::Identity);
+        let x = self.second.forward(self.first.unnormed(input.clone(), Activation::Relu), Activation::Identity);
         let shortcut = match &self.shortcut {
             Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => input,

@@ -71,8 +71,7 @@ impl BasicBlock {
     }
 
     fn forward(&self, input: Tensor<5>) -> Tensor<5> {
-        let activations = [Activation::Relu, Activation::Identity];
-        let x = self.first.forward_through(&self.second, input.clone(), activations);
+        let x = self.second.forward(self.first.unnormed(input.clone(), Activation::Relu), Activation::Identity);
         let shortcut = match &self.shortcut {
             Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => input,

@@ -12,7 +12,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use crate::fast::Activation;
+use crate::fast::{Activation, Unnormed};
 use crate::layers::{ConvNorm2d, ConvNorm3d, average_2d, average_3d};
 
 const WIDTHS_2D: [usize; 4] = [16, 32, 64, 64];
@@ -41,7 +41,8 @@ impl Small2d {
 
     /// `[batch, channels, height, width]` -> `[batch, 64]`.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
-        average_2d(self.layers.iter().fold(x, |x, layer| layer.forward(x, Activation::Relu)))
+        let x = self.layers.iter().fold(x.into(), |x: Unnormed<4>, layer| layer.unnormed(x, Activation::Relu));
+        average_2d(x.finish())
     }
 }
 
@@ -68,6 +69,7 @@ impl Small3d {
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 64]`.
     pub fn forward(&self, x: Tensor<5>) -> Tensor<2> {
-        average_3d(self.layers.iter().fold(x, |x, layer| layer.forward(x, Activation::Relu)))
+        let x = self.layers.iter().fold(x.into(), |x: Unnormed<5>, layer| layer.unnormed(x, Activation::Relu));
+        average_3d(x.finish())
     }
 }

@@ -18,9 +18,9 @@ use burn::nn::PaddingConfig2d;
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::tensor::{Device, Tensor};
 
-use crate::fast::{self, Activation};
+use crate::fast::{self, Activation, Unnormed};
 use crate::initialise::UNDRAWN;
-use crate::layers::{ConvNorm2d, double_beside};
+use crate::layers::ConvNorm2d;
 use crate::resnet2d::{Maps, WIDTHS};
 
 /// Channels of the five blocks.
@@ -59,8 +59,9 @@ impl UnetDecoder {
     pub fn forward(&self, maps: Maps) -> Tensor<4> {
         let [half, quarter, eighth, sixteenth, x] = maps;
         let beside = [Some(sixteenth), Some(eighth), Some(quarter), Some(half), None];
-        let x = self.blocks.iter().zip(beside).fold(x, |x, (block, beside)| block.forward(x, beside));
-        fast::conv2d(&self.output, x)
+        let blocks = self.blocks.iter().zip(beside);
+        let x = blocks.fold(x.into(), |x: Unnormed<4>, (block, beside)| block.forward(x, beside));
+        fast::conv_2d_of(&self.output, x)
     }
 }
 
@@ -79,8 +80,8 @@ impl DecoderBlock {
         }
     }
 
-    fn forward(&self, x: Tensor<4>, beside: Option<Tensor<4>>) -> Tensor<4> {
-        let x = double_beside(x, beside);
-        self.second.forward(self.first.forward(x, Activation::Relu), Activation::Relu)
+    fn forward(&self, x: Unnormed<'_, 4>, beside: Option<Tensor<4>>) -> Unnormed<'_, 4> {
+        let x = self.first.unnormed_of_doubled(x, beside, Activation::Relu);
+        self.second.unnormed(x, Activation::Relu)
     }
 }

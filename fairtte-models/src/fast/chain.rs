@@ -1,7 +1,8 @@
-//! A chain of operations as one node of the graph, which holds the inputs alone.
+//! A chain of operations as one node of the graph, which does not hold the tensors between them.
 //!
 //! For the gradients the stages run once more, keeping what each of them needs, and then in reverse (recomputation;
-//! Chen et al. 2016, arXiv 1604.06174). The same kernels see the same numbers, so outputs and gradients have the same
+//! Chen et al. 2016, arXiv 1604.06174). A first stage that [repeats](Operation::repeats) keeps what it saved, so that the second time
+//! is one pass. The same kernels see the same numbers, so outputs and gradients have the same
 //! bits as those of the single operations. A chain of one keeps what its operation keeps, and computes nothing twice.
 
 use burn::backend::tensor::FloatTensor;
@@ -22,12 +23,17 @@ pub(super) fn forward<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>,
     if let [only] = stages {
         return B::forward(only.operation, inputs, keep);
     }
-    let saved = if keep { inputs.clone() } else { vec![] };
+    let repeats = stages.first().is_some_and(|stage| stage.operation.repeats());
+    let mut saved = if keep { inputs.clone() } else { vec![] };
     let mut inputs = inputs.into_iter();
     let (mut x, mut statistics) = (first(&mut inputs), None);
-    for stage in stages {
+    for (n, stage) in stages.iter().enumerate() {
         let of_stage = tensors(x, *stage, &mut inputs);
-        let found = B::forward(stage.operation, of_stage, false);
+        let keeps = keep && n == 0 && repeats;
+        let found = B::forward(stage.operation, of_stage, keeps);
+        if keeps {
+            saved.splice(..=stage.n_parameters, found.saved);
+        }
         (x, statistics) = (found.output, statistics.or(found.statistics));
     }
     Forward { output: x, statistics, saved }
@@ -61,23 +67,33 @@ pub(super) fn backward<B: Kernels>(
     std::iter::once(gradient).chain(of_parameters.into_iter().rev().flatten()).collect()
 }
 
-/// Runs the stages once more; returns what the gradients of each of them need.
-fn again<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>) -> Vec<Vec<FloatTensor<B>>> {
-    let mut inputs = inputs.into_iter();
-    let mut x = Some(first(&mut inputs));
-    let last = stages.len() - 1;
-    let of_stage = |(n, stage): (usize, &Stage)| {
+/// Runs the stages once more, from what [`forward`] saved; returns what the gradients of each of them need.
+fn again<B: Kernels>(stages: &[Stage], mut saved: Vec<FloatTensor<B>>) -> Vec<Vec<FloatTensor<B>>> {
+    let (mut kept, mut rest) = (Vec::with_capacity(stages.len()), stages);
+    let mut x = None;
+    if let [stage, behind @ ..] = stages
+        && stage.operation.repeats()
+    {
+        let parameters = saved.split_off(saved.len() - behind.iter().map(|stage| stage.n_parameters).sum::<usize>());
+        x = Some(B::repeat(stage.operation, &saved));
+        kept.push(saved);
+        (saved, rest) = (parameters, behind);
+    }
+    let mut inputs = saved.into_iter();
+    let mut x = x.or_else(|| inputs.next());
+    for (n, stage) in rest.iter().enumerate() {
         let mut of_stage = tensors(x.take().expect("the output of the stage before"), *stage, &mut inputs);
-        if n == last && matches!(stage.operation, Operation::Linear | Operation::Conv(_)) {
+        if n + 1 == rest.len() && matches!(stage.operation, Operation::Linear | Operation::Conv(_)) {
             // Their gradients need input and weights, but not the output.
             of_stage.truncate(2);
-            return of_stage;
+            kept.push(of_stage);
+            break;
         }
         let Forward { output, saved, .. } = B::forward(stage.operation, of_stage, true);
         x = Some(output);
-        saved
-    };
-    stages.iter().enumerate().map(of_stage).collect()
+        kept.push(saved);
+    }
+    kept
 }
 
 fn first<T>(inputs: &mut impl Iterator<Item = T>) -> T {

@@ -14,6 +14,10 @@ impl Kernels for Flex {
         host::forward(operation, inputs, keep)
     }
 
+    fn repeat(operation: Operation, saved: &[FlexTensor]) -> FlexTensor {
+        host::repeat::<Self>(operation, saved)
+    }
+
     fn backward(
         operation: Operation,
         saved: Vec<FlexTensor>,

@@ -50,7 +50,7 @@ use burn::tensor::{Slice, Tensor};
 pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::inverted_residual::{Layers as InvertedResidual, inverted_residual};
-pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
+pub(crate) use self::norm::{Unnormed, bn_act, conv_2d_of, conv_norm_2d, conv_norm_3d, doubled_conv_norm_2d};
 use self::operation::{Convolution, Operation, Pooling, volume};
 #[cfg(feature = "tch")]
 use self::place::is_on_host;
@@ -204,20 +204,30 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     in_single(x, |x| (2..D).fold(x, Tensor::mean_dim))
 }
 
-/// Every pixel of `x [batch, channels, height, width]` four times, and the channels of `beside [batch, others, 2 height, 2 width]`
-/// after its own; `None` without kernels, and for sizes that do not fit.
-pub(crate) fn double_beside(x: &Tensor<4>, beside: Option<&Tensor<4>>) -> Option<Tensor<4>> {
+/// Every pixel of `x` becomes four, and the channels of `beside` come after those of `x`: `[batch, channels, height, width]` and
+/// `[batch, others, 2 height, 2 width]` -> `[batch, channels + others, 2 height, 2 width]`.
+pub(crate) fn double_beside(x: Tensor<4>, beside: Option<Tensor<4>>) -> Tensor<4> {
+    if let Some(link) = doubling_link(&x, beside.as_ref()) {
+        return calls::chain(x, vec![link]);
+    }
+    let [batch, channels, height, width] = x.dims();
+    let pixels = x.reshape([batch, channels, height, 1, width, 1]);
+    let x = pixels.expand([batch, channels, height, 2, width, 2]).reshape([batch, channels, 2 * height, 2 * width]);
+    match beside {
+        Some(beside) => Tensor::cat(vec![x, beside], 1),
+        None => x,
+    }
+}
+
+/// [`double_beside`] in a chain, of a tensor of the shape of `x`; `None` without kernels, and for sizes that do not fit.
+fn doubling_link(x: &Tensor<4>, beside: Option<&Tensor<4>>) -> Option<Link> {
     let [batch, channels, height, width] = x.dims();
     let fits = |beside: &Tensor<4>| {
         let [samples, _, rows, columns] = beside.dims();
         has_kernels(beside) && [samples, rows, columns] == [batch, 2 * height, 2 * width]
     };
     let covered = has_kernels(x) && !x.dims().contains(&0) && beside.is_none_or(fits);
-    let operation = Operation::DoubleBeside { channels };
-    covered.then(|| match beside.cloned() {
-        Some(beside) => two(x.clone(), beside, operation),
-        None => one(x.clone(), operation),
-    })
+    covered.then(|| (Operation::DoubleBeside { channels }, beside.cloned().map(any).into_iter().collect()))
 }
 
 /// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not expose it.
@@ -318,24 +328,24 @@ fn fused_conv<const D: usize>(
     weight: &Tensor<D>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Tensor<D>> {
-    chained(x, [conv_link(settings, x, weight, bias)])
+    chained(x, [conv_link(settings, x.dims(), weight, bias)])
 }
 
-/// A convolution of a tensor of the shape of `x`.
+/// A convolution in a chain, of a tensor of this shape.
 fn conv_link<const D: usize>(
     settings: Convolution,
-    x: &Tensor<D>,
+    of_x: [usize; D],
     weight: &Tensor<D>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Link> {
-    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && knows(settings, x, weight);
+    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && knows(settings, of_x, weight);
     let parameters = || std::iter::once(any(weight.clone())).chain(bias.cloned().map(any)).collect();
     covered.then(|| (Operation::Conv(settings), parameters()))
 }
 
 /// Whether the kernels support a convolution.
-fn knows<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> bool {
-    let (of_x, of_weight) = (x.dims(), weight.dims());
+fn knows<const D: usize>(settings: Convolution, of_x: [usize; D], weight: &Tensor<D>) -> bool {
+    let of_weight = weight.dims();
     let shape = settings.shape(&of_x, &of_weight);
     // A wrong number of channels is left to burn, which reports the error.
     shape.kind().is_some() && of_weight[1] * settings.groups == of_x[1]

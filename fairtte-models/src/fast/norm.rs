@@ -1,5 +1,7 @@
 //! Batch norm with the activation after it, and in inference with the convolution before it.
 //!
+//! Training computes a norm together with the operation after it ([`Unnormed`]) and does not keep the tensor between them.
+//!
 //! Which statistics are used, and when the running ones move, is as in burn's `BatchNorm::forward`: those of the batch on an
 //! autodiff device while the layer trains, the running ones otherwise. In inference nothing between convolution and
 //! activation depends on the data, so scale and shift of the batch norm go into weights and bias of the convolution, or over its
@@ -14,9 +16,45 @@ use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
 use super::precision::{in_single, is_half};
 use super::{
-    Activation, act, conv_link, conv2d, conv3d, has_kernels, has_kernels_on_host, infers_on_kernels, knows,
-    settings_2d, settings_3d,
+    Activation, act, conv_link, conv2d, conv3d, double_beside, doubling_link, has_kernels, has_kernels_on_host,
+    infers_on_kernels, knows, settings_2d, settings_3d,
 };
+
+/// A tensor, perhaps with a batch norm in training and its activation still to be applied.
+///
+/// The operation after it computes both in one node of the graph, which keeps the tensor before the norm alone: the one after it, as
+/// large, is computed again for the gradients.
+pub(crate) struct Unnormed<'a, const D: usize> {
+    pub(super) x: Tensor<D>,
+    pub(super) norm: Option<(&'a BatchNorm, Activation)>,
+}
+
+impl<const D: usize> From<Tensor<D>> for Unnormed<'_, D> {
+    fn from(x: Tensor<D>) -> Self {
+        Self { x, norm: None }
+    }
+}
+
+impl<const D: usize> Unnormed<'_, D> {
+    /// The tensor after norm and activation.
+    pub(crate) fn finish(self) -> Tensor<D> {
+        match self.norm {
+            Some((norm, activation)) => bn_act(norm, self.x, activation),
+            None => self.x,
+        }
+    }
+
+    /// What `next` makes of the tensor after the norm, if kernels cover all of it, otherwise what `alone` makes of it.
+    fn through(self, next: Option<Vec<Link>>, alone: impl FnOnce(Tensor<D>) -> Tensor<D>) -> Tensor<D> {
+        match (self.norm, next) {
+            (Some((norm, activation)), Some(next)) if covered(norm, &self.x) && has_kernels_on_host(&self.x) => {
+                by_batch(norm, self.x, activation, next)
+            }
+            (None, Some(next)) if next.len() > 1 && has_kernels_on_host(&self.x) => calls::chain(self.x, next),
+            _ => alone(self.finish()),
+        }
+    }
+}
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
@@ -31,7 +69,7 @@ pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation:
         let [scale, shift] = fixed(norm, &device);
         return calls::three(x, scale, shift, Operation::Affine { activation });
     }
-    by_batch(norm, x, activation, None)
+    by_batch(norm, x, activation, vec![])
 }
 
 /// Whether kernels cover the norm of `x`.
@@ -50,9 +88,9 @@ fn trains(norm: &BatchNorm, device: &Device) -> bool {
     device.is_autodiff() && norm.training.is_enabled()
 }
 
-/// Batch norm by the statistics of the batch, its activation, and the `next` operation, if any, in the same node of the
+/// Batch norm by the statistics of the batch, its activation, and the `next` operations, if any, in the same node of the
 /// graph.
-fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation, next: Option<Link>) -> Tensor<D> {
+fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation, next: Vec<Link>) -> Tensor<D> {
     let device = x.device();
     let operation = Operation::BatchNorm { epsilon: norm.epsilon, activation };
     let link = (operation, vec![any(norm.gamma.val()), any(norm.beta.val())]);
@@ -67,34 +105,88 @@ fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activati
 }
 
 /// `activation(norm(conv(x)))` over pictures.
-pub(crate) fn conv_norm_2d(conv: &Conv2d, norm: &BatchNorm, x: Tensor<4>, activation: Activation) -> Tensor<4> {
-    let bias = conv.bias.as_ref().map(Param::val);
-    let folded = settings_2d(conv).and_then(|settings| folded(settings, conv.weight.val(), bias, norm, &x, activation));
-    folded.unwrap_or_else(|| bn_act(norm, conv2d(conv, x), activation))
+pub(crate) fn conv_norm_2d<'a>(
+    conv: &Conv2d,
+    norm: &'a BatchNorm,
+    x: Unnormed<'_, 4>,
+    activation: Activation,
+) -> Unnormed<'a, 4> {
+    let layer =
+        Layer { settings: settings_2d(conv), weight: conv.weight.val(), bias: bias_of(conv.bias.as_ref()), norm };
+    layer.forward(x, activation, |x| conv2d(conv, x))
 }
 
 /// `activation(norm(conv(x)))` over volumes.
-pub(crate) fn conv_norm_3d(conv: &Conv3d, norm: &BatchNorm, x: Tensor<5>, activation: Activation) -> Tensor<5> {
-    let bias = conv.bias.as_ref().map(Param::val);
-    let folded = settings_3d(conv).and_then(|settings| folded(settings, conv.weight.val(), bias, norm, &x, activation));
-    folded.unwrap_or_else(|| bn_act(norm, conv3d(conv, x), activation))
+pub(crate) fn conv_norm_3d<'a>(
+    conv: &Conv3d,
+    norm: &'a BatchNorm,
+    x: Unnormed<'_, 5>,
+    activation: Activation,
+) -> Unnormed<'a, 5> {
+    let layer =
+        Layer { settings: settings_3d(conv), weight: conv.weight.val(), bias: bias_of(conv.bias.as_ref()), norm };
+    layer.forward(x, activation, |x| conv3d(conv, x))
 }
 
-/// `second(first(x))` over volumes, each as in [`conv_norm_3d`]. Training does not keep the input of the second convolution,
-/// the largest tensor of a block besides the output of the first, but computes it again from that: one batch norm.
-pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activation); 2], x: Tensor<5>) -> Tensor<5> {
-    let (conv, norm, activation) = first;
-    if !trains(norm, &x.device()) {
-        return conv_norm_3d(second.0, second.1, conv_norm_3d(conv, norm, x, activation), second.2);
+/// As [`conv_norm_2d`] of `double_beside(x, beside)`, which training does not keep either.
+pub(crate) fn doubled_conv_norm_2d<'a>(
+    conv: &Conv2d,
+    norm: &'a BatchNorm,
+    x: Unnormed<'_, 4>,
+    beside: Option<Tensor<4>>,
+    activation: Activation,
+) -> Unnormed<'a, 4> {
+    if !trains(norm, &x.x.device()) {
+        return conv_norm_2d(conv, norm, double_beside(x.finish(), beside).into(), activation);
     }
-    let x = conv3d(conv, x);
-    let (weight, bias) = (second.0.weight.val(), second.0.bias.as_ref().map(Param::val));
-    let next = settings_3d(second.0).and_then(|settings| conv_link(settings, &x, &weight, bias.as_ref()));
-    let x = match next {
-        Some(next) if covered(norm, &x) && has_kernels_on_host(&x) => by_batch(norm, x, activation, Some(next)),
-        _ => conv3d(second.0, bn_act(norm, x, activation)),
-    };
-    bn_act(second.1, x, second.2)
+    let [batch, channels, height, width] = x.x.dims();
+    let others = beside.as_ref().map_or(0, |beside| beside.dims()[1]);
+    let doubled = [batch, channels + others, 2 * height, 2 * width];
+    let next =
+        doubling_link(&x.x, beside.as_ref()).zip(conv_2d_link(conv, doubled)).map(|(double, conv)| vec![double, conv]);
+    Unnormed { x: x.through(next, |x| conv2d(conv, double_beside(x, beside))), norm: Some((norm, activation)) }
+}
+
+/// `conv.forward(x)` over pictures.
+pub(crate) fn conv_2d_of(conv: &Conv2d, x: Unnormed<'_, 4>) -> Tensor<4> {
+    let next = conv_2d_link(conv, x.x.dims()).map(|link| vec![link]);
+    x.through(next, |x| conv2d(conv, x))
+}
+
+fn conv_2d_link(conv: &Conv2d, of_x: [usize; 4]) -> Option<Link> {
+    conv_link(settings_2d(conv)?, of_x, &conv.weight.val(), bias_of(conv.bias.as_ref()).as_ref())
+}
+
+fn bias_of(bias: Option<&Param<Tensor<1>>>) -> Option<Tensor<1>> {
+    bias.map(Param::val)
+}
+
+/// A convolution and the norm after it.
+struct Layer<'a, const D: usize> {
+    settings: Option<Convolution>,
+    weight: Tensor<D>,
+    bias: Option<Tensor<1>>,
+    norm: &'a BatchNorm,
+}
+
+impl<'a, const D: usize> Layer<'a, D> {
+    /// The two layers; `conv` is the first alone.
+    fn forward(
+        self,
+        x: Unnormed<'_, D>,
+        activation: Activation,
+        conv: impl FnOnce(Tensor<D>) -> Tensor<D>,
+    ) -> Unnormed<'a, D> {
+        let norm = self.norm;
+        if trains(norm, &x.x.device()) {
+            let link = |settings| conv_link(settings, x.x.dims(), &self.weight, self.bias.as_ref());
+            let next = self.settings.and_then(link).map(|link| vec![link]);
+            return Unnormed { x: x.through(next, conv), norm: Some((norm, activation)) };
+        }
+        let x = x.finish();
+        let folded = self.settings.and_then(|settings| folded(settings, self.weight, self.bias, norm, &x, activation));
+        folded.unwrap_or_else(|| bn_act(norm, conv(x), activation)).into()
+    }
 }
 
 /// Convolution, batch norm and activation where nothing is being trained, if kernels cover them.
@@ -111,7 +203,7 @@ fn folded<const D: usize>(
     }
     let channels = weight.dims()[0];
     let of_norm = parameters(norm, channels, &x.device())?;
-    if !bias.as_ref().is_none_or(|bias| fits(bias, channels)) || !knows(settings, x, &weight) {
+    if !bias.as_ref().is_none_or(|bias| fits(bias, channels)) || !knows(settings, x.dims(), &weight) {
         return None;
     }
     let settings = Convolution { activation, ..settings };

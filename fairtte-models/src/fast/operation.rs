@@ -130,6 +130,14 @@ pub(crate) struct Pooling {
     pub(crate) padding: [usize; 2],
 }
 
+impl Operation {
+    /// Whether [`Kernels::repeat`] can compute the output again from what [`Kernels::forward`] saved, in one pass.
+    #[cfg(any(feature = "flex", feature = "tch"))]
+    pub(crate) fn repeats(self) -> bool {
+        matches!(self, Self::BatchNorm { .. })
+    }
+}
+
 /// The result of an operation.
 #[cfg(any(feature = "flex", feature = "tch"))]
 pub(crate) struct Forward<B: Backend> {
@@ -145,6 +153,10 @@ pub(crate) struct Forward<B: Backend> {
 pub(crate) trait Kernels: Backend {
     /// Computes `operation`; with `keep`, saves what the gradient needs.
     fn forward(operation: Operation, inputs: Vec<FloatTensor<Self>>, keep: bool) -> Forward<Self>;
+
+    /// The output again, with the same bits, from what [`forward`](Self::forward) saved; of operations that
+    /// [repeat](Operation::repeats), whose tensors are in the memory of this process.
+    fn repeat(operation: Operation, saved: &[FloatTensor<Self>]) -> FloatTensor<Self>;
 
     /// Gradients with respect to the inputs that are `needed`, in their order, given that of the output.
     fn backward(

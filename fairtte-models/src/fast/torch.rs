@@ -34,6 +34,10 @@ impl Kernels for LibTorch {
         }
     }
 
+    fn repeat(operation: Operation, saved: &[TchTensor]) -> TchTensor {
+        host::repeat::<Self>(operation, saved)
+    }
+
     fn backward(
         operation: Operation,
         saved: Vec<TchTensor>,

@@ -46,15 +46,36 @@ pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option
         return depthwise::gradients(x, w, dy, shape, dx, dw);
     }
     if let Some(dx) = dx {
-        match kind {
-            ConvKind::Pointwise => pointwise::input_gradient(w, dy, shape, dx),
-            _ => dense::input_gradient(w, dy, shape, dx),
-        }
+        input_gradient(w, dy, shape, dx);
     }
     if let Some(dw) = dw {
-        match kind {
-            ConvKind::Pointwise => pointwise::weight_gradient(x, dy, shape, dw),
-            _ => dense::weight_gradient(x, dy, shape, dw),
-        }
+        weight_gradient(x, dy, shape, dw);
+    }
+}
+
+/// The gradient of the input alone, which the input itself does not enter; not of a depthwise convolution, whose gradients are computed
+/// together.
+///
+/// # Panics
+/// If the convolution is depthwise, [`ConvShape::kind`] is `None` or a slice does not have its length.
+pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
+    assert_eq!([dx.len(), w.len(), dy.len()], shape.lengths(), "lengths of input, weights and output");
+    match shape.kind() {
+        Some(ConvKind::Pointwise) => pointwise::input_gradient(w, dy, shape, dx),
+        Some(ConvKind::Dense) => dense::input_gradient(w, dy, shape, dx),
+        kind => panic!("a pointwise or dense convolution, not {kind:?}"),
+    }
+}
+
+/// The gradient of the weights alone, as [`input_gradient`].
+///
+/// # Panics
+/// If the convolution is depthwise, [`ConvShape::kind`] is `None` or a slice does not have its length.
+pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
+    assert_eq!([x.len(), dw.len(), dy.len()], shape.lengths(), "lengths of input, weights and output");
+    match shape.kind() {
+        Some(ConvKind::Pointwise) => pointwise::weight_gradient(x, dy, shape, dw),
+        Some(ConvKind::Dense) => dense::weight_gradient(x, dy, shape, dw),
+        kind => panic!("a pointwise or dense convolution, not {kind:?}"),
     }
 }

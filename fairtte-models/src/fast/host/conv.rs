@@ -6,7 +6,7 @@ use burn::tensor::Shape;
 
 use super::super::operation::{Convolution, Forward, Operation, Pooling};
 use super::{Host, made, made_if, overwritten, plane, vector};
-use crate::kernels::conv::ConvShape;
+use crate::kernels::conv::{ConvKind, ConvShape};
 use crate::kernels::norm::batch_norm::Layer;
 use crate::kernels::{self, Activation};
 
@@ -77,14 +77,26 @@ pub(super) fn conv_gradients<B: Host>(
     needed: &[bool],
 ) -> Vec<Option<FloatTensor<B>>> {
     let shape = self::shape::<B>(settings, &x, &weight);
-    let (of_x, of_weight) = (x.shape(), weight.shape());
-    let [x, weight, dy] = [&x, &weight, gradient].map(B::values);
-    let mut d_weight = None;
-    let dx = made_if::<B>(needed[0], of_x, |dx| {
-        d_weight = made_if::<B>(needed[1], of_weight, |d_weight| {
-            kernels::conv::gradients(x, weight, dy, &shape, dx, d_weight);
+    let (of_x, of_weight, dy) = (x.shape(), weight.shape(), B::values(gradient));
+    let (dx, d_weight) = if shape.kind() == Some(ConvKind::Depthwise) {
+        let [x, weight] = [&x, &weight].map(B::values);
+        let mut d_weight = None;
+        let dx = made_if::<B>(needed[0], of_x, |dx| {
+            d_weight = made_if::<B>(needed[1], of_weight, |d_weight| {
+                kernels::conv::gradients(x, weight, dy, &shape, dx, d_weight);
+            });
         });
-    });
+        (dx, d_weight)
+    } else {
+        // One after the other, and the input is dropped between them: where it was computed again, its memory is free for `dx`.
+        let d_weight = needed[1].then(|| {
+            made::<B>(of_weight, |d_weight| kernels::conv::weight_gradient(B::values(&x), dy, &shape, d_weight))
+        });
+        drop(x);
+        let dx =
+            needed[0].then(|| made::<B>(of_x, |dx| kernels::conv::input_gradient(B::values(&weight), dy, &shape, dx)));
+        (dx, d_weight)
+    };
     let d_bias = needed.get(2).is_some_and(|&needed| needed).then(|| {
         let mut d_bias = vec![0.0; shape.outputs];
         kernels::bias::gradient(dy, shape.outputs, shape.output_plane(), &mut d_bias);

@@ -84,6 +84,15 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
     }
 }
 
+/// The output of an operation that [repeats](Operation::repeats), from what it saved.
+pub(super) fn repeat<B: Host>(operation: Operation, saved: &[FloatTensor<B>]) -> FloatTensor<B> {
+    let saved: Vec<_> = saved.iter().map(|tensor| B::contiguous(tensor.clone())).collect();
+    match operation {
+        Operation::BatchNorm { activation, .. } => norm::repeated_batch_norm::<B>(&exactly(saved), activation),
+        operation => unreachable!("{operation:?} does not repeat"),
+    }
+}
+
 pub(super) fn backward<B: Host>(
     operation: Operation,
     saved: Vec<FloatTensor<B>>,

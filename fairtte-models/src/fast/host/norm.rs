@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 
 use super::super::operation::Forward;
 use super::{Host, made, overwritten, plane, vector};
-use crate::kernels::norm::batch_norm::{Layer, Normalisation, ParameterGradients, Statistics};
+use crate::kernels::norm::batch_norm::{Applied, Layer, Normalisation, ParameterGradients, Statistics};
 use crate::kernels::{self, Activation};
 
 pub(super) fn batch_norm<B: Host>(
@@ -19,8 +19,9 @@ pub(super) fn batch_norm<B: Host>(
     let output = made::<B>(x.shape(), |y| found = kernels::norm::batch_norm::forward(B::values(x), &layer, epsilon, y));
     let mean = vector::<B>(&found.mean);
     let saved = if keep {
-        let normalisation = [mean.clone(), vector::<B>(&found.inverse_deviation), vector::<B>(&found.offset)];
-        [x, gamma, beta].map(Clone::clone).into_iter().chain(normalisation).collect()
+        let Statistics { inverse_deviation, offset, scale, shift, .. } = &found;
+        let of_channels = [inverse_deviation, offset, scale, shift].map(|values| vector::<B>(values));
+        [x, gamma, beta, &mean].map(Clone::clone).into_iter().chain(of_channels).collect()
     } else {
         vec![]
     };
@@ -32,9 +33,19 @@ pub(super) fn layer<B: Host>([x, gamma, beta]: [&FloatTensor<B>; 3], activation:
     Layer { plane: plane::<B>(x), gamma: B::values(gamma), beta: B::values(beta), activation }
 }
 
+/// The output of [`batch_norm`] from what that saved.
+pub(super) fn repeated_batch_norm<B: Host>(
+    [x, gamma, beta, mean, _, _, scale, shift]: &[FloatTensor<B>; 8],
+    activation: Activation,
+) -> FloatTensor<B> {
+    let layer = layer::<B>([x, gamma, beta], activation);
+    let applied = Applied { mean: B::values(mean), scale: B::values(scale), shift: B::values(shift) };
+    made::<B>(x.shape(), |y| kernels::norm::batch_norm::repeat(B::values(x), &layer, applied, y))
+}
+
 /// Gradients of batch norm by the statistics of the batch, from what [`batch_norm`] saved.
 pub(super) fn batch_norm_gradients<B: Host>(
-    [x, gamma, beta, mean, inverse_deviation, offset]: [FloatTensor<B>; 6],
+    [x, gamma, beta, mean, inverse_deviation, offset, ..]: [FloatTensor<B>; 8],
     activation: Activation,
     gradient: FloatTensor<B>,
 ) -> Vec<Option<FloatTensor<B>>> {

@@ -180,14 +180,14 @@ fn inference_with_a_folded_batch_norm_is_that_of_the_layers() {
         // The output of a small picture has fewer values than the weights, and is scaled instead of them.
         for size in [[9, 11], [2, 3]] {
             let x = tensor([3, 5, size[0], size[1]], 24, &device);
-            let run = || values(fast::conv_norm_2d(&conv, &norm, x.clone(), activation));
+            let run = || values(fast::conv_norm_2d(&conv, &norm, x.clone().into(), activation).finish());
             assert_close("folded", &run(), &by_burn(run), BOUND);
         }
 
         let conv = Conv3dConfig::new([5, 7], [3; 3]).with_stride([2; 3]).with_bias(false).init(&device);
         for size in [[6, 9, 5], [15, 17, 13]] {
             let x = tensor([2, 5, size[0], size[1], size[2]], 25, &device);
-            let run = || values(fast::conv_norm_3d(&conv, &norm, x.clone(), activation));
+            let run = || values(fast::conv_norm_3d(&conv, &norm, x.clone().into(), activation).finish());
             assert_close("folded, volume", &run(), &by_burn(run), BOUND);
         }
     }
@@ -195,14 +195,14 @@ fn inference_with_a_folded_batch_norm_is_that_of_the_layers() {
 
 #[test]
 fn doubled_pixels_beside_others_are_those_of_burn() {
-    use crate::layers::double_beside;
+    use super::super::double_beside;
     let plain = plain_device();
     for (batch, [channels, others], [height, width]) in
         [(1, [1, 0], [1, 1]), (3, [4, 2], [1, 1]), (2, [3, 5], [4, 7]), (2, [2, 0], [17, 3])]
     {
         let x = |device| tensor([batch, channels, height, width], 1, device);
         let beside = |device| (others > 0).then(|| tensor([batch, others, 2 * height, 2 * width], 2, device));
-        assert_eq!(fast::double_beside(&x(&plain), beside(&plain).as_ref()).is_some(), fast::has_kernels(&x(&plain)));
+        assert_eq!(fast::doubling_link(&x(&plain), beside(&plain).as_ref()).is_some(), fast::has_kernels(&x(&plain)));
         let found = double_beside(x(&plain), beside(&plain));
         let expected = by_burn(|| double_beside(x(&plain), beside(&plain)));
         assert_eq!(found.dims(), expected.dims());
@@ -219,5 +219,5 @@ fn doubled_pixels_beside_others_are_those_of_burn() {
         compare("doubled", &doubled(), &by_burn(doubled));
     }
     let x = tensor([2, 3, 4, 5], 1, &plain);
-    assert!(fast::double_beside(&x, Some(&tensor([2, 1, 8, 9], 2, &plain))).is_none(), "sizes that do not fit");
+    assert!(fast::doubling_link(&x, Some(&tensor([2, 1, 8, 9], 2, &plain))).is_none(), "sizes that do not fit");
 }

@@ -1,10 +1,12 @@
 //! A chain gives the same bits as its single operations, keeps less in memory, and falls back to them.
 
-use burn::nn::conv::{Conv3d, Conv3dConfig};
-use burn::nn::{BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, PaddingConfig3d};
+use burn::nn::conv::{Conv2d, Conv2dConfig, Conv3d, Conv3dConfig};
+use burn::nn::{
+    BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, PaddingConfig2d, PaddingConfig3d,
+};
 use burn::tensor::{Device, Gradients, Tensor};
 
-use super::super::{self as fast, Activation};
+use super::super::{self as fast, Activation, Unnormed};
 use super::{by_burn, device, tensor, values};
 
 const EPSILON: f64 = 1e-6;
@@ -137,13 +139,14 @@ fn two_convolutions_have_the_bits_of_one_after_the_other() {
         (conv, BatchNormConfig::new(4).init(&device))
     };
     for activation in [Activation::Relu, Activation::Silu] {
-        let [first, second] = [layer(20), layer(21)];
-        let [others_first, others_second] = [first.clone(), second.clone()];
+        // Clones would share the running statistics.
+        let [[first, second], [others_first, others_second]] = [(); 2].map(|()| [layer(20), layer(21)]);
         let x = tensor([2, 4, 5, 7, 6], 22, &device).require_grad();
-        let pair = [(&first.0, &first.1, activation), (&second.0, &second.1, Activation::Identity)];
-        let found = fast::two_conv_norms_3d(pair, x.clone());
-        let middle = fast::conv_norm_3d(&others_first.0, &others_first.1, x.clone(), activation);
-        let expected = fast::conv_norm_3d(&others_second.0, &others_second.1, middle, Activation::Identity);
+        let middle = fast::conv_norm_3d(&first.0, &first.1, x.clone().into(), activation);
+        let found = fast::conv_norm_3d(&second.0, &second.1, middle, Activation::Identity).finish();
+        let middle = fast::conv_norm_3d(&others_first.0, &others_first.1, x.clone().into(), activation).finish();
+        let expected =
+            fast::conv_norm_3d(&others_second.0, &others_second.1, middle.into(), Activation::Identity).finish();
         let weights = tensor(found.dims(), 23, &device);
         let all = |output: Tensor<5>, layers: [&(Conv3d, BatchNorm); 2]| {
             let gradients = (output.clone() * weights.clone()).sum().backward();
@@ -159,6 +162,73 @@ fn two_convolutions_have_the_bits_of_one_after_the_other() {
         let (found, expected) = (all(found, [&first, &second]), all(expected, [&others_first, &others_second]));
         assert!(found == expected, "{activation:?}");
         assert!(found[5] != vec![0; 4], "the running mean has moved");
+    }
+}
+
+/// Of the input, of the convolution and of the norm: the gradients' bits.
+fn gradients_of(output: Tensor<4>, trained: &[Tensor<4>], (conv, norm): (&Conv2d, &BatchNorm)) -> Vec<Vec<u32>> {
+    let weights = tensor(output.dims(), 30, &output.device());
+    let gradients = (output.clone() * weights).sum().backward();
+    let mut all = vec![bits(output.inner())];
+    all.extend(trained.iter().map(|x| bits(x.grad(&gradients).expect("of an input"))));
+    all.push(bits(conv.weight.val().grad(&gradients).expect("of the weight")));
+    all.extend(conv.bias.iter().map(|bias| bits(bias.val().grad(&gradients).expect("of the bias"))));
+    let of_norm = [&norm.gamma, &norm.beta].map(|parameter| parameter.val().grad(&gradients));
+    all.extend(of_norm.map(|gradient| bits(gradient.expect("of the norm"))));
+    all.push(bits(norm.running_mean.value_sync().inner()));
+    all
+}
+
+/// Dense and depthwise ones, with and without bias, from planes of one value to wider than a vector.
+#[test]
+fn a_norm_with_the_convolution_after_it_has_the_bits_of_both_alone() {
+    let device = device();
+    for (channels, groups, bias) in [(6, 1, false), (5, 1, true), (16, 16, false)] {
+        for size in [[1, 1], [5, 3], [9, 20]] {
+            let config = Conv2dConfig::new([channels, channels], [3, 3])
+                .with_padding(PaddingConfig2d::Explicit(1, 1, 1, 1))
+                .with_groups(groups)
+                .with_bias(bias);
+            let mut conv = config.init(&device);
+            conv.weight = conv.weight.map(|weight| tensor(weight.dims(), 31, &device).require_grad());
+            // Clones would share the running statistics.
+            let [norm, others] = [(); 2].map(|()| BatchNormConfig::new(channels).init(&device));
+            let x = tensor([3, channels, size[0], size[1]], 32, &device).require_grad();
+            for activation in [Activation::Identity, Activation::Relu, Activation::Silu] {
+                let unnormed = Unnormed { x: x.clone(), norm: Some((&norm, activation)) };
+                let found = gradients_of(fast::conv_2d_of(&conv, unnormed), std::slice::from_ref(&x), (&conv, &norm));
+                let alone = fast::conv2d(&conv, fast::bn_act(&others, x.clone(), activation));
+                let expected = gradients_of(alone, std::slice::from_ref(&x), (&conv, &others));
+                assert!(found == expected, "{channels} channels of {size:?} in {groups} groups, {activation:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_norm_with_the_doubling_and_convolution_after_it_has_the_bits_of_all_alone() {
+    let device = device();
+    let mut conv = Conv2dConfig::new([7, 4], [3, 3])
+        .with_padding(PaddingConfig2d::Explicit(1, 1, 1, 1))
+        .with_bias(false)
+        .init(&device);
+    conv.weight = conv.weight.map(|_| tensor([4, 7, 3, 3], 33, &device).require_grad());
+    // Clones would share the running statistics.
+    let [norm, others] = [(); 2].map(|()| BatchNormConfig::new(5).init(&device));
+    let [after, others_after] = [(); 2].map(|()| BatchNormConfig::new(4).init(&device));
+    let trained = [tensor([2, 5, 3, 7], 34, &device).require_grad(), tensor([2, 2, 6, 14], 35, &device).require_grad()];
+    let [x, beside] = trained.clone();
+    for with_norm in [true, false] {
+        let unnormed = Unnormed { x: x.clone(), norm: with_norm.then_some((&norm, Activation::Relu)) };
+        let found =
+            fast::doubled_conv_norm_2d(&conv, &after, unnormed, Some(beside.clone()), Activation::Relu).finish();
+        let normed = if with_norm { fast::bn_act(&others, x.clone(), Activation::Relu) } else { x.clone() };
+        let doubled = fast::double_beside(normed, Some(beside.clone()));
+        let expected = fast::bn_act(&others_after, fast::conv2d(&conv, doubled), Activation::Relu);
+        let found = gradients_of(found, &trained, (&conv, &after));
+        assert!(found == gradients_of(expected, &trained, (&conv, &others_after)), "with a norm before: {with_norm}");
+        let before = [&norm, &others].map(|norm| bits(norm.running_mean.value_sync().inner()));
+        assert!(before[0] == before[1], "the running mean of the norm before");
     }
 }
 
@@ -203,7 +273,7 @@ fn a_chain_holds_its_inputs_alone_and_a_single_operation_what_it_needs() {
     use burn_flex::FlexTensor;
 
     use super::super::chain::{Stage, forward};
-    use super::super::operation::Operation;
+    use super::super::operation::{Convolution, Operation};
 
     let made = |sizes: &[usize]| FlexTensor::from_data(TensorData::ones::<f32, _>(sizes.to_vec()));
     let norm = Stage { operation: Operation::LayerNorm { epsilon: EPSILON }, n_parameters: 2 };
@@ -215,6 +285,17 @@ fn a_chain_holds_its_inputs_alone_and_a_single_operation_what_it_needs() {
     assert!(forward::<Flex>(&[norm, linear], inputs.clone(), false).saved.is_empty());
     let alone = forward::<Flex>(&[norm], inputs[..3].to_vec(), true).saved;
     assert_eq!(alone.len(), 4, "input, gamma, mean and inverse deviation");
+
+    let norm = Operation::BatchNorm { epsilon: EPSILON, activation: Activation::Relu };
+    let conv = Convolution { stride: [1; 3], padding: [0; 3], groups: 1, activation: Activation::Identity };
+    let stages = [(norm, 2), (Operation::Conv(conv), 1)];
+    let stages = stages.map(|(operation, n_parameters)| Stage { operation, n_parameters });
+    let inputs = vec![made(&[2, 3, 4, 5]), made(&[3]), made(&[3]), made(&[6, 3, 1, 1])];
+    let saved = forward::<Flex>(&stages, inputs.clone(), true).saved;
+    assert_eq!(storage(&saved[..3]), storage(&inputs[..3]));
+    assert_eq!(storage(&saved[8..]), storage(&inputs[3..]));
+    let sizes: Vec<usize> = saved[3..8].iter().map(|tensor| tensor.bytes().len() / size_of::<f32>()).collect();
+    assert_eq!(sizes, [3; 5], "mean, inverse deviation, offset, scale and shift");
 }
 
 /// A weight may be a view with its axes exchanged.

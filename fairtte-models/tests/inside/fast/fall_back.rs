@@ -91,7 +91,7 @@ fn a_wrong_number_of_channels_is_told_in_the_words_of_burn() {
     for (what, of_fast, of_burn) in [
         (
             "convolution and batch norm",
-            panicking(|| drop(fast::conv_norm_2d(&wide, &norm, small.clone(), Activation::Relu))),
+            panicking(|| drop(fast::conv_norm_2d(&wide, &norm, small.clone().into(), Activation::Relu))),
             panicking(|| drop(norm.forward(wide.forward(small.clone())))),
         ),
         (

@@ -74,7 +74,9 @@ impl Block {
     }
 
     fn one_by_one(&self, input: &Tensor<4>) -> Tensor<4> {
-        let normed = |(conv, norm): &(Conv2d, BatchNorm), x, activation| fast::conv_norm_2d(conv, norm, x, activation);
+        let normed = |(conv, norm): &(Conv2d, BatchNorm), x: Tensor<4>, activation| {
+            fast::conv_norm_2d(conv, norm, x.into(), activation).finish()
+        };
         let x = self.expand.iter().fold(input.clone(), |x, expand| normed(expand, x, Activation::Silu));
         let x = normed(&self.depthwise, x, Activation::Silu);
         let squeezed = fast::act(fast::conv2d(&self.squeeze, fast::average(x.clone())), Activation::Silu);

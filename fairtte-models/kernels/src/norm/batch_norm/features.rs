@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use crate::activation::Curve;
-use crate::norm::batch_norm::{Affine, Backward, Channel, Layer, Statistics};
+use crate::norm::batch_norm::{Affine, Applied, Backward, Channel, Layer, Statistics};
 use crate::norm::moments::{Moments, in_double_precision};
 use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};
@@ -46,19 +46,23 @@ pub(super) fn forward<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C
         let first = task * group;
         let columns = Columns { x, length: layer.sample(), first: first * plane, width: measured.len() * plane };
         measure(columns, plane, epsilon, measured);
-        let parameters = layer.gamma[first..].iter().zip(&layer.beta[first..]);
-        let affine: Vec<Affine> = (measured.iter().zip(parameters))
-            .flat_map(|(measured, (&gamma, &beta))| {
-                std::iter::repeat_n(Affine::normalising(measured, gamma, beta, epsilon), plane)
-            })
-            .collect();
+        let affine = Affine::of_channels(measured, &layer.gamma[first..], &layer.beta[first..], epsilon);
         let [mean, scale, shift] = [|a: &Affine| a.mean, |a: &Affine| a.scale, |a: &Affine| a.shift]
-            .map(|part| affine.iter().map(part).collect::<Vec<f32>>());
+            .map(|part| per_column(&affine.iter().map(part).collect::<Vec<f32>>(), plane));
         for (x, y) in columns.rows().zip(&mut rows) {
             simd::run(Row { x, mean: &mean, scale: &scale, shift: &shift, curve, y });
         }
     });
-    Statistics::from_moments(&measured, epsilon)
+    Statistics::from_moments(&measured, layer, epsilon)
+}
+
+/// y = activation((x - mean) scale + shift) over whole samples.
+pub(super) fn repeat<C: Curve>(x: &[f32], plane: usize, applied: Applied, curve: C, y: &mut [f32]) {
+    let [mean, scale, shift] = [applied.mean, applied.scale, applied.shift].map(|values| per_column(values, plane));
+    let sample = mean.len().max(1);
+    for (x, y) in x.chunks_exact(sample).zip(y.chunks_exact_mut(sample)) {
+        simd::run(Row { x, mean: &mean, scale: &scale, shift: &shift, curve, y });
+    }
 }
 
 /// Moments of the channels of some columns.

@@ -81,12 +81,19 @@ pub struct Statistics {
     pub inverse_deviation: Vec<f32>,
     /// The rounding error of the mean, in deviations.
     pub offset: Vec<f32>,
+    /// gamma / sqrt(variance + epsilon).
+    pub scale: Vec<f32>,
+    /// beta, and the rounding error of the mean times the scale.
+    pub shift: Vec<f32>,
 }
 
 impl Statistics {
-    pub(super) fn from_moments(moments: &[Moments], epsilon: f64) -> Self {
+    pub(super) fn from_moments(moments: &[Moments], layer: &Layer, epsilon: f64) -> Self {
         let offset = |channel: &Moments| (rounded(channel.mean) - channel.mean) * inverse_deviation(channel, epsilon);
+        let affine = Affine::of_channels(moments, layer.gamma, layer.beta, epsilon);
         Self {
+            scale: affine.iter().map(|channel| channel.scale).collect(),
+            shift: affine.iter().map(|channel| channel.shift).collect(),
             mean: moments.iter().map(|channel| channel.mean as f32).collect(),
             variance: moments.iter().map(|channel| channel.variance() as f32).collect(),
             inverse_deviation: moments.iter().map(|channel| inverse_deviation(channel, epsilon) as f32).collect(),
@@ -97,6 +104,11 @@ impl Statistics {
     /// What [`gradients`] needs.
     pub fn normalisation(&self) -> Normalisation<'_> {
         Normalisation { mean: &self.mean, inverse_deviation: &self.inverse_deviation, offset: &self.offset }
+    }
+
+    /// What [`repeat`] needs.
+    pub fn applied(&self) -> Applied<'_> {
+        Applied { mean: &self.mean, scale: &self.scale, shift: &self.shift }
     }
 }
 
@@ -109,6 +121,23 @@ pub struct Normalisation<'a> {
     pub inverse_deviation: &'a [f32],
     /// See [`Statistics::offset`].
     pub offset: &'a [f32],
+}
+
+/// What the activation of each channel was applied to: `(x - mean) scale + shift`.
+#[derive(Clone, Copy, Debug)]
+pub struct Applied<'a> {
+    /// See [`Statistics::mean`].
+    pub mean: &'a [f32],
+    /// See [`Statistics::scale`].
+    pub scale: &'a [f32],
+    /// See [`Statistics::shift`].
+    pub shift: &'a [f32],
+}
+
+impl Applied<'_> {
+    pub(super) fn of(&self, channel: usize) -> Affine {
+        Affine { mean: self.mean[channel], scale: self.scale[channel], shift: self.shift[channel] }
+    }
 }
 
 /// Gradients of the parameters of a layer, per channel.
@@ -142,6 +171,11 @@ impl Affine {
         // The rounding error of the mean goes into the shift.
         let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
         Self { mean: moments.mean as f32, scale: scale as f32, shift: shift as f32 }
+    }
+
+    pub(super) fn of_channels(moments: &[Moments], gamma: &[f32], beta: &[f32], epsilon: f64) -> Vec<Self> {
+        let channels = moments.iter().zip(gamma.iter().zip(beta));
+        channels.map(|(moments, (&gamma, &beta))| Self::normalising(moments, gamma, beta, epsilon)).collect()
     }
 }
 
@@ -179,13 +213,27 @@ impl Backward {
 pub fn forward(x: &[f32], layer: &Layer, epsilon: f64, y: &mut [f32]) -> Statistics {
     layer.check(x, y);
     if x.is_empty() {
-        return Statistics::from_moments(&vec![Moments::of_nothing(); layer.channels()], epsilon);
+        return Statistics::from_moments(&vec![Moments::of_nothing(); layer.channels()], layer, epsilon);
     }
     with_curve!(layer.activation, curve => if layer.plane < features::LIMIT {
         features::forward(x, layer, epsilon, curve, y)
     } else {
         forward_planes(x, layer, epsilon, curve, y)
     })
+}
+
+/// As [`forward`] of the same `x`, with the same bits, from what that measured ([`Statistics::applied`]): one pass.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn repeat(x: &[f32], layer: &Layer, applied: Applied, y: &mut [f32]) {
+    layer.check(x, y);
+    let lengths = [applied.mean.len(), applied.scale.len(), applied.shift.len()];
+    assert_eq!(lengths, [layer.channels(); 3], "one number for each channel");
+    let tasks = Tasks::new(x.len(), layer);
+    y.par_chunks_mut(tasks.size).zip(x.par_chunks(tasks.size)).enumerate().for_each(|(task, (y, x))| {
+        tasks.repeat(task, x, applied, y);
+    });
 }
 
 /// Gradients of [`forward`]: `gradient` holds that of `y` on entry and that of `x` on exit.
@@ -230,7 +278,7 @@ pub fn apply_gradients(x: &[f32], layer: &Layer, gradient: &mut [f32]) -> Parame
     backward(x, layer, normalisation, true, gradient)
 }
 
-/// How [`apply`] is divided: into runs of planes, or of samples where planes are small.
+/// How [`apply`] and [`repeat`] are divided: into runs of planes, or of samples where planes are small.
 #[derive(Clone, Copy)]
 struct Tasks<'a> {
     layer: Layer<'a>,
@@ -249,10 +297,26 @@ impl<'a> Tasks<'a> {
             return with_curve!(activation, curve => features::apply(&self.layer, curve, values));
         }
         for (index, values) in values.chunks_exact_mut(plane).enumerate() {
-            let channel = (task * self.size / plane + index) % gamma.len();
+            let channel = self.channel(task, index);
             let (scale, shift) = (gamma[channel], beta[channel]);
             with_curve!(activation, curve => simd::run(Apply { scale, shift, curve, values }));
         }
+    }
+
+    fn repeat(self, task: usize, x: &[f32], applied: Applied, y: &mut [f32]) {
+        let Layer { plane, activation, .. } = self.layer;
+        if plane < features::LIMIT {
+            return with_curve!(activation, curve => features::repeat(x, plane, applied, curve, y));
+        }
+        for (index, (x, values)) in x.chunks_exact(plane).zip(y.chunks_exact_mut(plane)).enumerate() {
+            let (affine, segments) = (applied.of(self.channel(task, index)), &mut [Segment { x, values }]);
+            with_curve!(activation, curve => simd::run(Normalise { segments, affine, curve }));
+        }
+    }
+
+    /// The channel of a plane of a task.
+    fn channel(self, task: usize, index: usize) -> usize {
+        (task * self.size / self.layer.plane + index) % self.layer.channels()
     }
 }
 
@@ -292,7 +356,7 @@ fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y:
             divided(&mut segments, |segments| simd::run(Normalise { segments, affine, curve }));
         }
     });
-    Statistics::from_moments(&measured, epsilon)
+    Statistics::from_moments(&measured, layer, epsilon)
 }
 
 /// Gradients of the layer, with statistics of the batch or frozen ones.

@@ -138,6 +138,10 @@ fn results_and_gradients_are_those_of_the_formulas_on_any_number_of_threads() {
                 let layer = sample.layer(curve);
                 let measured = forward(&sample.x, &layer, EPSILON, &mut y);
                 let of_parameters = gradients(&sample.x, &layer, measured.normalisation(), &mut dx);
+                let mut again = vec![f32::NAN; sample.x.len()];
+                repeat(&sample.x, &layer, measured.applied(), &mut again);
+                let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                assert!(bits(&again) == bits(&y), "{curve:?} at {shape:?}, repeated");
                 let Statistics { mean, variance, .. } = measured;
                 [y, dx, of_parameters.gamma, of_parameters.beta, mean, variance]
             });
