@@ -129,11 +129,9 @@ impl MbConv {
             Some(expand) => expand.unnormed(input.clone(), Activation::Silu),
             None => input.clone().into(),
         };
-        let x = self.depthwise.forward(x, Activation::Silu);
-        let pooled = fast::average(x.clone()); // [batch, wide, 1, 1]
-        let squeezed = fast::act(fast::conv2d(&self.squeeze, pooled), Activation::Silu);
-        let gate = fast::act(fast::conv2d(&self.excite, squeezed), Activation::Sigmoid);
-        let x = self.project.forward(fast::gate(x, gate), Activation::Identity);
+        let x = self.depthwise.unnormed(x, Activation::Silu);
+        let x = fast::squeeze_excite(x, [&self.squeeze, &self.excite], Activation::Silu);
+        let x = self.project.forward(x, Activation::Identity);
         if self.residual { noise.drop_samples(x, self.drop) + input } else { x }
     }
 

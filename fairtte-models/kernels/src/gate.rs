@@ -30,6 +30,17 @@ pub fn forward(x: &[f32], plane: usize, gate: &[f32], y: &mut [f32]) {
     y.par_chunks_mut(planes * plane).zip(inputs).for_each(|(y, (x, gate))| simd::run(Scale { x, plane, gate, y }));
 }
 
+/// As [`forward`], in place.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub(crate) fn forward_in_place(values: &mut [f32], plane: usize, gate: &[f32]) {
+    assert_eq!(values.len(), plane * gate.len(), "lengths of values and gates");
+    for (values, gate) in values.chunks_exact_mut(plane.max(1)).zip(gate) {
+        values.iter_mut().for_each(|value| *value *= gate);
+    }
+}
+
 /// Turns the gradient of the result into that of `x`, in place, and writes the gradient of each gate to `d_gate`.
 ///
 /// # Panics

@@ -81,6 +81,7 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
             4 => record::<B, C, 4>(inputs, &stages),
             5 => record::<B, C, 5>(inputs, &stages),
             7 => record::<B, C, 7>(inputs, &stages),
+            8 => record::<B, C, 8>(inputs, &stages),
             n => unreachable!("no chain has {n} tensors"),
         }
     }

@@ -50,7 +50,9 @@ use burn::tensor::{Slice, Tensor};
 pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::inverted_residual::{Layers as InvertedResidual, inverted_residual};
-pub(crate) use self::norm::{Unnormed, bn_act, conv_2d_of, conv_norm_2d, conv_norm_3d, doubled_conv_norm_2d};
+pub(crate) use self::norm::{
+    Unnormed, bn_act, conv_2d_of, conv_norm_2d, conv_norm_3d, doubled_conv_norm_2d, squeeze_excite,
+};
 use self::operation::{Convolution, Operation, Pooling, volume};
 #[cfg(feature = "tch")]
 use self::place::is_on_host;

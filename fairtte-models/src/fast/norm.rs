@@ -12,33 +12,43 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::{Conv2d, Conv3d};
 use burn::tensor::{Device, Tensor};
 
-use super::calls::{self, Link, any};
+use super::calls::{self, Any, Link, any};
 use super::operation::{Convolution, Operation};
 use super::precision::{in_single, is_half};
 use super::{
-    Activation, act, conv_link, conv2d, conv3d, double_beside, doubling_link, has_kernels, has_kernels_on_host,
-    infers_on_kernels, knows, settings_2d, settings_3d,
+    Activation, act, average, conv_link, conv2d, conv3d, double_beside, doubling_link, gate, has_kernels,
+    has_kernels_on_host, infers_on_kernels, knows, settings_2d, settings_3d,
 };
+use crate::kernels::conv::{ConvKind, normed_depthwise};
 
-/// A tensor, perhaps with a batch norm in training and its activation still to be applied.
+/// A tensor, perhaps with a batch norm in training and its activation still to be applied, and perhaps squeeze and excitation.
 ///
-/// The operation after it computes both in one node of the graph, which keeps the tensor before the norm alone: the one after it, as
-/// large, is computed again for the gradients.
+/// The operation after it computes them in one node of the graph, which keeps the tensor before the norm alone: those after it, as
+/// large, are computed again for the gradients.
 pub(crate) struct Unnormed<'a, const D: usize> {
     pub(super) x: Tensor<D>,
     pub(super) norm: Option<(&'a BatchNorm, Activation)>,
+    /// Squeeze and excite, if kernels cover them.
+    excitation: Option<[Any; 4]>,
 }
 
 impl<const D: usize> From<Tensor<D>> for Unnormed<'_, D> {
     fn from(x: Tensor<D>) -> Self {
-        Self { x, norm: None }
+        Self { x, norm: None, excitation: None }
     }
 }
 
-impl<const D: usize> Unnormed<'_, D> {
-    /// The tensor after norm and activation.
+impl<'a, const D: usize> Unnormed<'a, D> {
+    pub(super) fn new(x: Tensor<D>, norm: &'a BatchNorm, activation: Activation) -> Self {
+        Self { x, norm: Some((norm, activation)), excitation: None }
+    }
+
+    /// The tensor after norm, activation and excitation.
     pub(crate) fn finish(self) -> Tensor<D> {
         match self.norm {
+            Some((norm, activation)) if self.excitation.is_some() => {
+                by_batch(norm, self.x, first_link(norm, activation, self.excitation), vec![])
+            }
             Some((norm, activation)) => bn_act(norm, self.x, activation),
             None => self.x,
         }
@@ -48,12 +58,67 @@ impl<const D: usize> Unnormed<'_, D> {
     fn through(self, next: Option<Vec<Link>>, alone: impl FnOnce(Tensor<D>) -> Tensor<D>) -> Tensor<D> {
         match (self.norm, next) {
             (Some((norm, activation)), Some(next)) if covered(norm, &self.x) && has_kernels_on_host(&self.x) => {
-                by_batch(norm, self.x, activation, next)
+                by_batch(norm, self.x, first_link(norm, activation, self.excitation), next)
             }
             (None, Some(next)) if next.len() > 1 && has_kernels_on_host(&self.x) => calls::chain(self.x, next),
             _ => alone(self.finish()),
         }
     }
+
+    /// The convolution by `weight` of the tensor after norm and activation in one operation, if it is one that has such kernels.
+    fn through_depthwise(self, settings: Convolution, weight: &Tensor<D>) -> Result<Tensor<D>, Self> {
+        let of_x = self.x.dims();
+        match self.norm {
+            Some((norm, activation))
+                if self.excitation.is_none()
+                    && covered(norm, &self.x)
+                    && has_kernels_on_host(&self.x)
+                    && has_kernels(weight)
+                    && knows(settings, of_x, weight)
+                    && normed_depthwise::covers(&settings.shape(&of_x, &weight.dims())) =>
+            {
+                let operation = Operation::NormedDepthwise { epsilon: norm.epsilon, activation, settings };
+                Ok(by_batch(norm, self.x, (operation, vec![any(weight.clone())]), vec![]))
+            }
+            _ => Err(self),
+        }
+    }
+}
+
+/// `x` times the gates of its channels: `logistic(excite(activation(squeeze(means of x))))`, with the activation of `x`.
+pub(crate) fn squeeze_excite<'a>(
+    x: Unnormed<'a, 4>,
+    [squeeze, excite]: [&Conv2d; 2],
+    activation: Activation,
+) -> Unnormed<'a, 4> {
+    if let Some((norm, of_norm)) = x.norm
+        && of_norm == activation
+        && covered(norm, &x.x)
+        && has_kernels_on_host(&x.x)
+        && let Some(parameters) = of_excitation([squeeze, excite], x.x.dims())
+    {
+        return Unnormed { excitation: Some(parameters), ..x };
+    }
+    let x = x.finish();
+    let pooled = average(x.clone()); // [batch, channels, 1, 1]
+    let squeezed = act(conv2d(squeeze, pooled), activation);
+    let gates = act(conv2d(excite, squeezed), Activation::Sigmoid);
+    gate(x, gates).into()
+}
+
+/// Weight and bias of squeeze and of excite, if kernels cover both.
+fn of_excitation([squeeze, excite]: [&Conv2d; 2], [batch, channels, ..]: [usize; 4]) -> Option<[Any; 4]> {
+    let narrow = squeeze.weight.val().dims()[0];
+    let parameters = |conv: &Conv2d, inputs: usize, outputs: usize| {
+        let (weight, bias) = (conv.weight.val(), conv.bias.as_ref()?.val());
+        let shape = settings_2d(conv)?.shape(&[batch, inputs, 1, 1], &weight.dims());
+        let fits = weight.dims() == [outputs, inputs, 1, 1] && shape.kind() == Some(ConvKind::Pointwise);
+        let covered = fits && has_kernels(&weight) && self::fits(&bias, outputs);
+        covered.then(|| [any(weight), any(bias)])
+    };
+    let [squeeze, squeeze_bias] = parameters(squeeze, channels, narrow)?;
+    let [excite, excite_bias] = parameters(excite, narrow, channels)?;
+    Some([squeeze, squeeze_bias, excite, excite_bias])
 }
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
@@ -69,7 +134,7 @@ pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation:
         let [scale, shift] = fixed(norm, &device);
         return calls::three(x, scale, shift, Operation::Affine { activation });
     }
-    by_batch(norm, x, activation, vec![])
+    by_batch(norm, x, first_link(norm, activation, None), vec![])
 }
 
 /// Whether kernels cover the norm of `x`.
@@ -88,12 +153,26 @@ fn trains(norm: &BatchNorm, device: &Device) -> bool {
     device.is_autodiff() && norm.training.is_enabled()
 }
 
-/// Batch norm by the statistics of the batch, its activation, and the `next` operations, if any, in the same node of the
-/// graph.
-fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation, next: Vec<Link>) -> Tensor<D> {
+/// Batch norm, activation and excitation.
+fn first_link(norm: &BatchNorm, activation: Activation, excitation: Option<[Any; 4]>) -> Link {
+    let epsilon = norm.epsilon;
+    match excitation {
+        Some(parameters) => (Operation::NormedSqueezeExcite { epsilon, activation }, parameters.into()),
+        None => (Operation::BatchNorm { epsilon, activation }, vec![]),
+    }
+}
+
+/// An operation that begins with the norm by the statistics of the batch, with its parameters besides those of the norm, and the
+/// `next` ones, if any, in one node of the graph.
+fn by_batch<const D: usize>(
+    norm: &BatchNorm,
+    x: Tensor<D>,
+    (operation, parameters): Link,
+    next: Vec<Link>,
+) -> Tensor<D> {
     let device = x.device();
-    let operation = Operation::BatchNorm { epsilon: norm.epsilon, activation };
-    let link = (operation, vec![any(norm.gamma.val()), any(norm.beta.val())]);
+    let of_norm = [any(norm.gamma.val()), any(norm.beta.val())];
+    let link = (operation, of_norm.into_iter().chain(parameters).collect());
     let (y, [mean, variance]) = calls::norm(x, std::iter::once(link).chain(next).collect());
     let moved = |running: Tensor<1>, of_batch: Tensor<1>| {
         let kept = running.to_device(&device).mul_scalar(1.0 - norm.momentum);
@@ -144,7 +223,7 @@ pub(crate) fn doubled_conv_norm_2d<'a>(
     let doubled = [batch, channels + others, 2 * height, 2 * width];
     let next =
         doubling_link(&x.x, beside.as_ref()).zip(conv_2d_link(conv, doubled)).map(|(double, conv)| vec![double, conv]);
-    Unnormed { x: x.through(next, |x| conv2d(conv, double_beside(x, beside))), norm: Some((norm, activation)) }
+    Unnormed::new(x.through(next, |x| conv2d(conv, double_beside(x, beside))), norm, activation)
 }
 
 /// `conv.forward(x)` over pictures.
@@ -179,9 +258,16 @@ impl<'a, const D: usize> Layer<'a, D> {
     ) -> Unnormed<'a, D> {
         let norm = self.norm;
         if trains(norm, &x.x.device()) {
+            let x = match (self.settings, &self.bias) {
+                (Some(settings), None) => match x.through_depthwise(settings, &self.weight) {
+                    Ok(y) => return Unnormed::new(y, norm, activation),
+                    Err(x) => x,
+                },
+                _ => x,
+            };
             let link = |settings| conv_link(settings, x.x.dims(), &self.weight, self.bias.as_ref());
             let next = self.settings.and_then(link).map(|link| vec![link]);
-            return Unnormed { x: x.through(next, conv), norm: Some((norm, activation)) };
+            return Unnormed::new(x.through(next, conv), norm, activation);
         }
         let x = x.finish();
         let folded = self.settings.and_then(|settings| folded(settings, self.weight, self.bias, norm, &x, activation));

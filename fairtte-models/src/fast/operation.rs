@@ -28,6 +28,15 @@ pub(crate) enum Operation {
     /// one, and of the depthwise one, `weight` and `bias` of squeeze and of excite, and the five tensors of the last convolution.
     /// Only for inference.
     InvertedResidual(InvertedResidual),
+    /// `x [batch, channels, height, width]`, `gamma`, `beta [channels]`, `weight [channels, 1, kernel..]`: batch norm as above with its
+    /// activation, then the depthwise convolution, of a shape that [`normed_depthwise::covers`]. In the memory of this process only.
+    ///
+    /// [`normed_depthwise::covers`]: crate::kernels::conv::normed_depthwise::covers
+    NormedDepthwise { epsilon: f64, activation: Activation, settings: Convolution },
+    /// `x [batch, channels, height, width]`, `gamma`, `beta [channels]`, `weight` and `bias` of squeeze and of excite, `[narrow, channels, 1,
+    /// 1]` and the other way around: batch norm as above with its activation, then the result times the gates from its means (squeeze with
+    /// the same activation, excite, logistic function). In the memory of this process only.
+    NormedSqueezeExcite { epsilon: f64, activation: Activation },
     /// `x [batch, channels, space..]`, `scale`, `shift [channels]`: `activation(x * scale + shift)`.
     Affine { activation: Activation },
     /// `x`, of any shape.
@@ -134,7 +143,7 @@ impl Operation {
     /// Whether [`Kernels::repeat`] can compute the output again from what [`Kernels::forward`] saved, in one pass.
     #[cfg(any(feature = "flex", feature = "tch"))]
     pub(crate) fn repeats(self) -> bool {
-        matches!(self, Self::BatchNorm { .. })
+        matches!(self, Self::BatchNorm { .. } | Self::NormedSqueezeExcite { .. })
     }
 }
 

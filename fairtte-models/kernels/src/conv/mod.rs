@@ -8,6 +8,7 @@ mod shape;
 
 use crate::activation::Activation;
 
+pub use depthwise::normed as normed_depthwise;
 pub use shape::{ConvKind, ConvShape};
 
 /// The output `[batch, outputs, depth, height, width]` of a convolution of `x` by the weights

@@ -17,7 +17,13 @@ pub(crate) trait Operand: Sync {
     }
 }
 
-fn pack_each(operand: &(impl Operand + ?Sized), steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+/// Writes panels one after the other.
+pub(crate) fn pack_each(
+    operand: &(impl Operand + ?Sized),
+    steps: Range<usize>,
+    panels: &[PanelLanes],
+    packed: &mut [f32],
+) {
     for PanelLanes { lanes, width, first } in panels.iter().cloned() {
         operand.pack(steps.clone(), lanes, width, &mut packed[first..]);
     }
@@ -74,7 +80,7 @@ impl Operand for Strided<'_> {
 }
 
 /// Panels that are copied together, so that a row is read in longer pieces.
-const TOGETHER: usize = 8;
+pub(crate) const TOGETHER: usize = 8;
 /// Rows by which a copy to several panels runs ahead with its requests, at least.
 const AHEAD: usize = 2;
 

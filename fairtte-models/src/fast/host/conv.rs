@@ -172,6 +172,6 @@ pub(super) fn maximum_gradient<B: Host>(
 }
 
 /// The shape as the kernels take it.
-fn shape<B: Host>(settings: Convolution, x: &FloatTensor<B>, weight: &FloatTensor<B>) -> ConvShape {
+pub(super) fn shape<B: Host>(settings: Convolution, x: &FloatTensor<B>, weight: &FloatTensor<B>) -> ConvShape {
     settings.shape(&x.shape().to_vec(), &weight.shape().to_vec())
 }

@@ -3,6 +3,7 @@
 mod conv;
 mod inverted_residual;
 mod norm;
+mod squeeze_excite;
 mod tokens;
 
 use burn::backend::TensorMetadata as _;
@@ -50,6 +51,12 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
         (Operation::BatchNorm { epsilon, activation }, [x, gamma, beta]) => {
             norm::batch_norm::<B>([x, gamma, beta], epsilon, activation, keep)
         }
+        (Operation::NormedDepthwise { epsilon, activation, settings }, [x, gamma, beta, weight]) => {
+            norm::depthwise::<B>([x, gamma, beta], weight, epsilon, activation, settings, keep)
+        }
+        (Operation::NormedSqueezeExcite { epsilon, activation }, [x, parameters @ ..]) => {
+            squeeze_excite::forward::<B>(x, parameters, epsilon, activation, keep)
+        }
         (Operation::Affine { activation }, [x, scale, shift]) => {
             let layer = norm::layer::<B>([x, scale, shift], activation);
             let output = made::<B>(x.shape(), |y| kernels::norm::batch_norm::apply(B::values(x), &layer, y));
@@ -89,6 +96,7 @@ pub(super) fn repeat<B: Host>(operation: Operation, saved: &[FloatTensor<B>]) ->
     let saved: Vec<_> = saved.iter().map(|tensor| B::contiguous(tensor.clone())).collect();
     match operation {
         Operation::BatchNorm { activation, .. } => norm::repeated_batch_norm::<B>(&exactly(saved), activation),
+        Operation::NormedSqueezeExcite { activation, .. } => squeeze_excite::repeated::<B>(&exactly(saved), activation),
         operation => unreachable!("{operation:?} does not repeat"),
     }
 }
@@ -108,6 +116,12 @@ pub(super) fn backward<B: Host>(
         }
         Operation::BatchNorm { activation, .. } => {
             norm::batch_norm_gradients::<B>(exactly(saved), activation, gradient)
+        }
+        Operation::NormedDepthwise { activation, settings, .. } => {
+            norm::depthwise_gradients::<B>(exactly(saved), activation, settings, &gradient)
+        }
+        Operation::NormedSqueezeExcite { activation, .. } => {
+            squeeze_excite::gradients::<B>(exactly(saved), activation, gradient)
         }
         Operation::Affine { activation } => norm::affine_gradients::<B>(exactly(saved), activation, gradient),
         Operation::Activate(activation) => {

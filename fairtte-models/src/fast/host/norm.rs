@@ -1,10 +1,12 @@
-//! Batch norm, its fixed form, and layer norm.
+//! Batch norm, alone and before a depthwise convolution, its fixed form, and layer norm.
 
 use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
+use burn::tensor::Shape;
 
-use super::super::operation::Forward;
-use super::{Host, made, overwritten, plane, vector};
+use super::super::operation::{Convolution, Forward};
+use super::{Host, conv, made, overwritten, plane, vector};
+use crate::kernels::conv::normed_depthwise;
 use crate::kernels::norm::batch_norm::{Applied, Layer, Normalisation, ParameterGradients, Statistics};
 use crate::kernels::{self, Activation};
 
@@ -17,15 +19,29 @@ pub(super) fn batch_norm<B: Host>(
     let layer = layer::<B>([x, gamma, beta], activation);
     let mut found = Statistics::default();
     let output = made::<B>(x.shape(), |y| found = kernels::norm::batch_norm::forward(B::values(x), &layer, epsilon, y));
-    let mean = vector::<B>(&found.mean);
-    let saved = if keep {
-        let Statistics { inverse_deviation, offset, scale, shift, .. } = &found;
-        let of_channels = [inverse_deviation, offset, scale, shift].map(|values| vector::<B>(values));
-        [x, gamma, beta, &mean].map(Clone::clone).into_iter().chain(of_channels).collect()
-    } else {
-        vec![]
-    };
-    Forward { output, statistics: Some([mean, vector::<B>(&found.variance)]), saved }
+    let of_statistics = of_statistics::<B>(&found);
+    let measured = [of_statistics[0].clone(), vector::<B>(&found.variance)];
+    let saved =
+        if keep { [x, gamma, beta].map(Clone::clone).into_iter().chain(of_statistics).collect() } else { vec![] };
+    Forward { output, statistics: Some(measured), saved }
+}
+
+/// Mean, inverse deviation, offset, scale and shift of each channel.
+pub(super) fn of_statistics<B: Host>(found: &Statistics) -> [FloatTensor<B>; 5] {
+    let Statistics { mean, inverse_deviation, offset, scale, shift, .. } = found;
+    [mean, inverse_deviation, offset, scale, shift].map(|values| vector::<B>(values))
+}
+
+/// Mean, inverse deviation and offset as the gradients take them.
+pub(super) fn normalisation<B: Host>(of_channels: [&FloatTensor<B>; 3]) -> Normalisation<'_> {
+    let [mean, inverse_deviation, offset] = of_channels.map(B::values);
+    Normalisation { mean, inverse_deviation, offset }
+}
+
+/// Mean, scale and shift as [`repeated_batch_norm`] takes them.
+pub(super) fn applied<B: Host>(of_channels: [&FloatTensor<B>; 3]) -> Applied<'_> {
+    let [mean, scale, shift] = of_channels.map(B::values);
+    Applied { mean, scale, shift }
 }
 
 /// The layer over tensors of the shape of `x`.
@@ -39,7 +55,7 @@ pub(super) fn repeated_batch_norm<B: Host>(
     activation: Activation,
 ) -> FloatTensor<B> {
     let layer = layer::<B>([x, gamma, beta], activation);
-    let applied = Applied { mean: B::values(mean), scale: B::values(scale), shift: B::values(shift) };
+    let applied = applied::<B>([mean, scale, shift]);
     made::<B>(x.shape(), |y| kernels::norm::batch_norm::repeat(B::values(x), &layer, applied, y))
 }
 
@@ -49,10 +65,54 @@ pub(super) fn batch_norm_gradients<B: Host>(
     activation: Activation,
     gradient: FloatTensor<B>,
 ) -> Vec<Option<FloatTensor<B>>> {
-    let [mean, inverse_deviation, offset] = [&mean, &inverse_deviation, &offset].map(B::values);
-    let normalisation = Normalisation { mean, inverse_deviation, offset };
+    let normalisation = normalisation::<B>([&mean, &inverse_deviation, &offset]);
     let layer = layer::<B>([&x, &gamma, &beta], activation);
     pulled::<B>(gradient, |dx| kernels::norm::batch_norm::gradients(B::values(&x), &layer, normalisation, dx))
+}
+
+/// Batch norm as [`batch_norm`] and the depthwise convolution of its output.
+pub(super) fn depthwise<B: Host>(
+    [x, gamma, beta]: [&FloatTensor<B>; 3],
+    weight: &FloatTensor<B>,
+    epsilon: f64,
+    activation: Activation,
+    settings: Convolution,
+    keep: bool,
+) -> Forward<B> {
+    let (layer, shape) = (layer::<B>([x, gamma, beta], activation), conv::shape::<B>(settings, x, weight));
+    let [_, height, width] = shape.output();
+    let mut found = Statistics::default();
+    let output = made::<B>(Shape::from([shape.batch, shape.outputs, height, width]), |y| {
+        found = normed_depthwise::forward(B::values(x), &layer, epsilon, B::values(weight), &shape, y);
+    });
+    let of_statistics = of_statistics::<B>(&found);
+    let measured = [of_statistics[0].clone(), vector::<B>(&found.variance)];
+    let saved = if keep {
+        [x, gamma, beta, weight].map(Clone::clone).into_iter().chain(of_statistics).collect()
+    } else {
+        vec![]
+    };
+    Forward { output, statistics: Some(measured), saved }
+}
+
+/// Gradients of all inputs from what [`depthwise`] saved.
+pub(super) fn depthwise_gradients<B: Host>(
+    [x, gamma, beta, weight, mean, inverse_deviation, offset, scale, shift]: [FloatTensor<B>; 9],
+    activation: Activation,
+    settings: Convolution,
+    gradient: &FloatTensor<B>,
+) -> Vec<Option<FloatTensor<B>>> {
+    let (layer, shape) = (layer::<B>([&x, &gamma, &beta], activation), conv::shape::<B>(settings, &x, &weight));
+    let measured = (normalisation::<B>([&mean, &inverse_deviation, &offset]), applied::<B>([&mean, &scale, &shift]));
+    let mut found = ParameterGradients::default();
+    let mut d_weight = None;
+    let dx = made::<B>(x.shape(), |dx| {
+        d_weight = Some(made::<B>(weight.shape(), |d_weight| {
+            let [x, weight, dy] = [&x, &weight, gradient].map(B::values);
+            found = normed_depthwise::gradients(x, &layer, measured, weight, dy, &shape, dx, d_weight);
+        }));
+    });
+    vec![Some(dx), Some(vector::<B>(&found.gamma)), Some(vector::<B>(&found.beta)), d_weight]
 }
 
 /// Gradients of `activation(x * scale + shift)`.

@@ -195,7 +195,7 @@ fn a_norm_with_the_convolution_after_it_has_the_bits_of_both_alone() {
             let [norm, others] = [(); 2].map(|()| BatchNormConfig::new(channels).init(&device));
             let x = tensor([3, channels, size[0], size[1]], 32, &device).require_grad();
             for activation in [Activation::Identity, Activation::Relu, Activation::Silu] {
-                let unnormed = Unnormed { x: x.clone(), norm: Some((&norm, activation)) };
+                let unnormed = Unnormed::new(x.clone(), &norm, activation);
                 let found = gradients_of(fast::conv_2d_of(&conv, unnormed), std::slice::from_ref(&x), (&conv, &norm));
                 let alone = fast::conv2d(&conv, fast::bn_act(&others, x.clone(), activation));
                 let expected = gradients_of(alone, std::slice::from_ref(&x), (&conv, &others));
@@ -219,7 +219,7 @@ fn a_norm_with_the_doubling_and_convolution_after_it_has_the_bits_of_all_alone()
     let trained = [tensor([2, 5, 3, 7], 34, &device).require_grad(), tensor([2, 2, 6, 14], 35, &device).require_grad()];
     let [x, beside] = trained.clone();
     for with_norm in [true, false] {
-        let unnormed = Unnormed { x: x.clone(), norm: with_norm.then_some((&norm, Activation::Relu)) };
+        let unnormed = if with_norm { Unnormed::new(x.clone(), &norm, Activation::Relu) } else { x.clone().into() };
         let found =
             fast::doubled_conv_norm_2d(&conv, &after, unnormed, Some(beside.clone()), Activation::Relu).finish();
         let normed = if with_norm { fast::bn_act(&others, x.clone(), Activation::Relu) } else { x.clone() };

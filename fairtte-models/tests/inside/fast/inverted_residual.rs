@@ -4,8 +4,8 @@ use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, PaddingConfig2d};
 use burn::tensor::{Device, Tensor};
 
-use super::super::{self as fast, Activation, InvertedResidual};
-use super::{by_burn, device, plain_device, tensor, values};
+use super::super::{self as fast, Activation, InvertedResidual, Unnormed};
+use super::{assert_close, by_burn, device, plain_device, tensor, values};
 
 const SAMPLES: usize = 24;
 
@@ -20,21 +20,26 @@ struct Block {
     residual: bool,
 }
 
+/// A parameter, which has a gradient on a device that records a graph.
+fn parameter<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
+    if tensor.device().is_autodiff() { tensor.require_grad() } else { tensor }
+}
+
 fn conv(channels: [usize; 2], side: usize, stride: usize, groups: usize, bias: bool, device: &Device) -> Conv2d {
     let pad = side / 2;
     let config = Conv2dConfig::new(channels, [side, side]).with_stride([stride, stride]).with_groups(groups);
     let mut conv = config.with_padding(PaddingConfig2d::Explicit(pad, pad, pad, pad)).with_bias(bias).init(device);
     let scale = (2.0 / ((channels[0] / groups) * side * side) as f64).sqrt();
     let shape = conv.weight.dims();
-    conv.weight = conv.weight.map(|_| tensor(shape, 11, device) * scale);
-    conv.bias = conv.bias.map(|bias| bias.map(|_| tensor([channels[1]], 12, device)));
+    conv.weight = conv.weight.map(|_| parameter(tensor(shape, 11, device) * scale));
+    conv.bias = conv.bias.map(|bias| bias.map(|_| parameter(tensor([channels[1]], 12, device))));
     conv
 }
 
 fn norm(channels: usize, salt: u32, device: &Device) -> BatchNorm {
     let mut norm = BatchNormConfig::new(channels).init(device);
-    norm.gamma = norm.gamma.map(|_| tensor([channels], salt, device) + 1.5);
-    norm.beta = norm.beta.map(|_| tensor([channels], salt + 1, device));
+    norm.gamma = norm.gamma.map(|_| parameter(tensor([channels], salt, device) + 1.5));
+    norm.beta = norm.beta.map(|_| parameter(tensor([channels], salt + 1, device)));
     let plain = plain_device();
     norm.running_mean.update(tensor([channels], salt + 2, &plain) * 0.1);
     norm.running_var.update(tensor([channels], salt + 3, &plain) * 0.4 + 0.6);
@@ -71,6 +76,43 @@ impl Block {
             residual: self.residual,
         };
         fast::inverted_residual(&layers, x)
+    }
+
+    /// As training computes it.
+    fn unnormed(&self, input: &Tensor<4>) -> Tensor<4> {
+        let mut x = Unnormed::from(input.clone());
+        if let Some((conv, norm)) = &self.expand {
+            x = fast::conv_norm_2d(conv, norm, x, Activation::Silu);
+        }
+        let x = fast::conv_norm_2d(&self.depthwise.0, &self.depthwise.1, x, Activation::Silu);
+        let x = fast::squeeze_excite(x, [&self.squeeze, &self.excite], Activation::Silu);
+        let x = fast::conv_norm_2d(&self.project.0, &self.project.1, x, Activation::Identity).finish();
+        if self.residual { x + input.clone() } else { x }
+    }
+
+    /// Output, gradients of `x` and of all parameters, and the running statistics.
+    fn trained(&self, x: &Tensor<4>, compute: impl Fn(&Self, &Tensor<4>) -> Tensor<4>) -> Vec<(String, Vec<f32>)> {
+        let x = x.clone().require_grad();
+        let y = compute(self, &x);
+        let weights = tensor(y.dims(), 50, &y.device());
+        let gradients = (y.clone() * weights).sum().backward();
+        let mut all = vec![("output".to_owned(), values(y.inner()))];
+        all.push(("input".to_owned(), values(x.grad(&gradients).expect("of the input"))));
+        let convs = [&self.depthwise.0, &self.squeeze, &self.excite, &self.project.0];
+        for (index, conv) in convs.into_iter().chain(self.expand.iter().map(|layer| &layer.0)).enumerate() {
+            let of_weight = conv.weight.val().grad(&gradients).expect("of a weight");
+            all.push((format!("weight {index}"), values(of_weight)));
+            let biases = conv.bias.iter().map(|bias| bias.val().grad(&gradients).expect("of a bias"));
+            all.extend(biases.map(|of_bias| (format!("bias {index}"), values(of_bias))));
+        }
+        let norms = [&self.depthwise.1, &self.project.1];
+        for (index, norm) in norms.into_iter().chain(self.expand.iter().map(|layer| &layer.1)).enumerate() {
+            let of_norm = [&norm.gamma, &norm.beta].map(|parameter| parameter.val().grad(&gradients));
+            all.extend(of_norm.map(|gradient| (format!("norm {index}"), values(gradient.expect("of a norm")))));
+            let running = [&norm.running_mean, &norm.running_var].map(|running| values(running.value_sync().inner()));
+            all.extend(running.map(|running| (format!("running {index}"), running)));
+        }
+        all
     }
 
     fn one_by_one(&self, input: &Tensor<4>) -> Tensor<4> {
@@ -118,6 +160,35 @@ fn a_block_has_the_bits_of_its_layers_one_after_the_other() {
                 None => assert!(!fast::has_kernels_on_host(&x), "{channels:?} {side} {stride} {size:?} is not covered"),
             }
         });
+    }
+}
+
+/// In training the batch norms of a block are computed with what follows them. On planes that are small for the depthwise convolution,
+/// for squeeze and excitation, and for neither.
+#[test]
+fn a_block_trains_as_its_layers_one_after_the_other() {
+    let device = device();
+    for (channels, side, stride, size) in [
+        ([8, 48, 8], 3, 1, [14, 13]),
+        ([8, 48, 12], 5, 2, [21, 19]),
+        ([8, 40, 8], 5, 1, [7, 7]),
+        ([8, 40, 8], 3, 1, [2, 3]),
+        ([12, 12, 10], 3, 1, [16, 16]),
+    ] {
+        // Clones would share the running statistics.
+        let [block, alone, of_burn] = [(); 3].map(|()| Block::new(channels, side, stride, &device));
+        let x = tensor([5, channels[0], size[0], size[1]], 1, &device);
+        let found = block.trained(&x, Block::unnormed);
+        let expected = alone.trained(&x, Block::one_by_one);
+        let by_burn = by_burn(|| of_burn.trained(&x, Block::unnormed));
+        assert_eq!(found.len(), by_burn.len());
+        for (((what, found), (_, expected)), (_, by_burn)) in found.iter().zip(&expected).zip(&by_burn) {
+            let what = format!("{what}, {channels:?} {side} {stride} {size:?}");
+            // The gradient of the depthwise kernels is summed over samples in another order.
+            let bound = if what.starts_with("weight 0") { 1e-6 } else { 0.0 };
+            assert_close(&what, found, expected, bound);
+            assert_close(&format!("{what}, burn"), found, by_burn, 2e-4);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::gemm::{Operand, copy_run};
+use crate::gemm::{Operand, PanelLanes, Strided, TOGETHER, copy_run, pack_each};
 use crate::simd::prefetch::{ROWS_AHEAD, prefetch_run};
 use crate::simd::vectorized;
 
@@ -151,7 +151,40 @@ impl Patches<'_> {
     }
 }
 
+impl Patches<'_> {
+    /// The rows of the factor are pieces of the planes: the kernel has one element, and its places are those of the input.
+    fn is_input(&self) -> bool {
+        self.taps == [[0; 3]] && self.stride == [1; 3] && self.grid == self.size
+    }
+
+    /// Where these places are in the first channel, if one sample has all of them.
+    fn in_sample(&self, lanes: Range<usize>) -> Option<usize> {
+        let (first, last) = (lanes.start / self.pixels.len(), (lanes.end - 1) / self.pixels.len());
+        let plane = self.size.iter().product::<usize>();
+        let base = (self.first_sample + first) * self.channels * plane + self.pixels.start;
+        (first == last).then(|| base + lanes.start % self.pixels.len())
+    }
+}
+
 impl Operand for Patches<'_> {
+    fn pack_panels(&self, steps: Range<usize>, panels: &[PanelLanes], packed: &mut [f32]) {
+        if !self.is_input() {
+            return pack_each(self, steps, panels, packed);
+        }
+        let plane = self.size.iter().product::<usize>();
+        for panels in panels.chunks(TOGETHER) {
+            let (start, end) = (panels[0].lanes.start, panels[panels.len() - 1].lanes.end);
+            let Some(from) = self.in_sample(start..end) else {
+                pack_each(self, steps.clone(), panels, packed);
+                continue;
+            };
+            let source = Strided { data: &self.source[from..], lane_stride: 1, step_stride: plane };
+            let shifted =
+                |panel: &PanelLanes| PanelLanes { lanes: panel.lanes.start - start..panel.lanes.end - start, ..*panel };
+            source.pack_panels(steps.clone(), &panels.iter().map(shifted).collect::<Vec<_>>(), packed);
+        }
+    }
+
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
         let mut runs = self.runs(lanes.clone());
         if lanes.len() < width {

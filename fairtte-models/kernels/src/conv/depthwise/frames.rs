@@ -53,6 +53,8 @@ pub(super) struct Room {
     pub(super) output: Vec<f32>,
     pub(super) even: Vec<f32>,
     pub(super) odd: Vec<f32>,
+    /// Planes of the input before they are copied, where these are computed first.
+    pub(super) scratch: Vec<f32>,
 }
 
 /// The padded input of the forward pass and of the gradient of the kernel.

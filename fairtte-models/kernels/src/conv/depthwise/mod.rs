@@ -5,11 +5,12 @@
 //! at once in registers, as neighbouring rows need the same loads. At stride 1 the gradient of the input is the
 //! convolution of the gradient of the output with the turned kernel, at stride 2 four such convolutions with the even
 //! and odd taps. The gradient of the kernel is summed in registers over the rows of a plane and in double precision
-//! over planes. The loops are in `planes.rs` and `taps.rs`. Small planes have loops of their own (`narrow.rs`), and
+//! over planes. The loops are in `planes.rs` and `taps.rs`; `normed.rs` computes a batch norm before the convolution with it. Small planes have loops of their own (`narrow.rs`), and
 //! strides above 2 use plain ones (`strided.rs`).
 
 mod frames;
 mod narrow;
+pub mod normed;
 mod planes;
 mod strided;
 mod taps;
@@ -179,16 +180,21 @@ pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option
     if narrow::is_narrow(&plane) {
         return narrow::gradients(x, w, dy, shape, &plane, dx, dw);
     }
-    let layer = Layer { x, w, dy, shape, plane, wants_dw: dw.is_some() };
+    let layer = Layer { x: Plain { x, plane: shape.input_plane() }, w, dy, shape, plane, wants_dw: dw.is_some() };
     let group = units_per_task(shape.inputs.div_ceil(GROUPS), shape.input_plane(), RUN);
     let groups = shape.inputs.div_ceil(group);
     let samples = shape.batch.div_ceil(ENOUGH.div_ceil(groups).min(shape.batch));
-    let tasks = layer.tasks(group, samples, dx);
+    let mut tasks = layer.tasks(group, samples, dx);
     let partial: Vec<Vec<f64>> =
-        tasks.into_par_iter().map_init(|| Room::for_gradients(&plane), |room, task| layer.run(task, room)).collect();
-    let Some(dw) = dw else { return };
-    let parts = shape.batch.div_ceil(samples);
-    for (dw, partial) in dw.chunks_mut(group * shape.taps()).zip(partial.chunks(parts)) {
+        tasks.par_iter_mut().map_init(|| Room::for_gradients(&plane), |room, task| layer.run(task, room)).collect();
+    if let Some(dw) = dw {
+        add_parts(&partial, shape.batch.div_ceil(samples), group * shape.taps(), dw);
+    }
+}
+
+/// Writes the sums of `parts` partial sums of each group of channels, which has `length` values in `dw`.
+fn add_parts(partial: &[Vec<f64>], parts: usize, length: usize, dw: &mut [f32]) {
+    for (dw, partial) in dw.chunks_mut(length).zip(partial.chunks(parts)) {
         for (place, dw) in dw.iter_mut().enumerate() {
             let sum: f64 = partial.iter().map(|part| part[place]).sum();
             #[expect(clippy::cast_possible_truncation, reason = "gradients are single precision")]
@@ -198,8 +204,26 @@ pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option
     }
 }
 
-struct Layer<'a> {
+/// Where the gradient of the kernels finds planes of the input.
+trait Source: Sync {
+    /// `count` planes from index `place` on, all of one sample; `scratch` has room for them.
+    fn planes<'s>(&'s self, place: usize, count: usize, scratch: &'s mut Vec<f32>) -> &'s [f32];
+}
+
+/// The input itself.
+struct Plain<'a> {
     x: &'a [f32],
+    plane: usize,
+}
+
+impl Source for Plain<'_> {
+    fn planes<'s>(&'s self, place: usize, count: usize, _: &'s mut Vec<f32>) -> &'s [f32] {
+        &self.x[place * self.plane..][..count * self.plane]
+    }
+}
+
+struct Layer<'a, X> {
+    x: X,
     w: &'a [f32],
     dy: &'a [f32],
     shape: &'a ConvShape,
@@ -217,7 +241,7 @@ struct Task<'a> {
     dx: Vec<&'a mut [f32]>,
 }
 
-impl Layer<'_> {
+impl<X: Source> Layer<'_, X> {
     /// Tasks ordered by channels, then samples.
     fn tasks<'b>(&self, group: usize, samples: usize, dx: Option<&'b mut [f32]>) -> Vec<Task<'b>> {
         let (channels, batch) = (self.shape.inputs, self.shape.batch);
@@ -241,7 +265,7 @@ impl Layer<'_> {
     }
 
     /// Computes dx and returns the part of dw.
-    fn run(&self, mut task: Task, room: &mut Room) -> Vec<f64> {
+    fn run(&self, task: &mut Task, room: &mut Room) -> Vec<f64> {
         let taps = self.shape.taps();
         let mut dw = vec![0.0; if self.wants_dw { task.channels * taps } else { 0 }];
         let mut sums = vec![0.0; lanes_of(dw.len())];
@@ -276,7 +300,8 @@ impl Layer<'_> {
         dw: &mut [f64],
     ) {
         let taps = self.shape.taps();
-        let x = &self.x[place * self.shape.input_plane()..];
+        let mut scratch = std::mem::take(&mut room.scratch);
+        let x = self.x.planes(place, channels.len(), &mut scratch);
         let dy = &self.dy[place * self.shape.output_plane()..];
         let w = &self.w[place % self.shape.inputs * taps..][..channels.len() * taps];
         let places = channels.start * taps..channels.end * taps;
@@ -288,6 +313,7 @@ impl Layer<'_> {
             (5, 2) => backward_planes::<5, 2>(x, w, dy, self.plane, room, dx, sums),
             _ => strided::gradients(x, w, dy, &self.plane, dx, sums.map(|(_, dw)| dw)),
         }
+        room.scratch = scratch;
     }
 }
 

@@ -15,7 +15,7 @@ use crate::simd::{self, Kernel, Vectors};
 use crate::tasks::by_channels;
 
 /// Planes of fewer values than this are small.
-pub(super) const LIMIT: usize = 16;
+pub(in crate::norm) const LIMIT: usize = 16;
 /// Columns of a group.
 const COLUMNS: usize = 256;
 /// Rows whose sums are taken in single precision.

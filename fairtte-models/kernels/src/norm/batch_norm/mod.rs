@@ -12,14 +12,15 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "parameters of a channel are computed in double precision")]
 
-mod features;
+pub(crate) mod channel;
+pub(super) mod features;
 mod planes;
 
 use rayon::prelude::*;
 
 use crate::activation::{Activation, Curve, with_curve};
-use crate::norm::batch_norm::planes::{Apply, Finish, Normalise, Sums};
-use crate::norm::moments::{LARGE, Moments, PIECE, Segment, moments};
+use crate::norm::batch_norm::planes::Apply;
+use crate::norm::moments::{Moments, PIECE, moments};
 use crate::simd;
 use crate::tasks::{by_channels, units_per_task};
 
@@ -37,16 +38,16 @@ pub struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    pub(super) fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.gamma.len()
     }
 
     /// Number of values of one sample.
-    pub(super) fn sample(&self) -> usize {
+    pub(crate) fn sample(&self) -> usize {
         self.channels() * self.plane
     }
 
-    fn check(&self, x: &[f32], output: &[f32]) {
+    pub(crate) fn check(&self, x: &[f32], output: &[f32]) {
         let Self { plane, gamma, beta, .. } = self;
         let channels = gamma.len();
         assert_eq!(beta.len(), channels, "one beta for each gamma");
@@ -55,7 +56,7 @@ impl Layer<'_> {
     }
 
     /// As its gradients need it.
-    fn normalised_by(&self, normalisation: Normalisation) -> Vec<Channel> {
+    pub(crate) fn normalised_by(&self, normalisation: Normalisation) -> Vec<Channel> {
         let Normalisation { mean, inverse_deviation, offset } = normalisation;
         let lengths = [mean.len(), inverse_deviation.len(), offset.len()];
         assert_eq!(lengths, [self.channels(); 3], "one number for each channel");
@@ -88,7 +89,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    pub(super) fn from_moments(moments: &[Moments], layer: &Layer, epsilon: f64) -> Self {
+    pub(crate) fn from_moments(moments: &[Moments], layer: &Layer, epsilon: f64) -> Self {
         let offset = |channel: &Moments| (rounded(channel.mean) - channel.mean) * inverse_deviation(channel, epsilon);
         let affine = Affine::of_channels(moments, layer.gamma, layer.beta, epsilon);
         Self {
@@ -135,7 +136,7 @@ pub struct Applied<'a> {
 }
 
 impl Applied<'_> {
-    pub(super) fn of(&self, channel: usize) -> Affine {
+    pub(crate) fn of(&self, channel: usize) -> Affine {
         Affine { mean: self.mean[channel], scale: self.scale[channel], shift: self.shift[channel] }
     }
 }
@@ -149,6 +150,14 @@ pub struct ParameterGradients {
     pub beta: Vec<f32>,
 }
 
+impl ParameterGradients {
+    /// From the sums of q and of q h of each channel.
+    pub(crate) fn from_sums(sums: &[[f64; 2]]) -> Self {
+        let [beta, gamma] = [0, 1].map(|which| sums.iter().map(|sums| sums[which] as f32).collect());
+        Self { gamma, beta }
+    }
+}
+
 fn rounded(value: f64) -> f64 {
     f64::from(value as f32)
 }
@@ -159,14 +168,14 @@ pub(super) fn inverse_deviation(moments: &Moments, epsilon: f64) -> f64 {
 
 /// (x - mean) scale + shift of one channel.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Affine {
+pub(crate) struct Affine {
     pub(super) mean: f32,
     pub(super) scale: f32,
     pub(super) shift: f32,
 }
 
 impl Affine {
-    pub(super) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
+    pub(crate) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
         let scale = f64::from(gamma) * inverse_deviation(moments, epsilon);
         // The rounding error of the mean goes into the shift.
         let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
@@ -181,7 +190,7 @@ impl Affine {
 
 /// A channel as its gradients need it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     pub(super) mean: f32,
     pub(super) inverse_deviation: f32,
     pub(super) offset: f32,
@@ -309,8 +318,8 @@ impl<'a> Tasks<'a> {
             return with_curve!(activation, curve => features::repeat(x, plane, applied, curve, y));
         }
         for (index, (x, values)) in x.chunks_exact(plane).zip(y.chunks_exact_mut(plane)).enumerate() {
-            let (affine, segments) = (applied.of(self.channel(task, index)), &mut [Segment { x, values }]);
-            with_curve!(activation, curve => simd::run(Normalise { segments, affine, curve }));
+            let affine = applied.of(self.channel(task, index));
+            with_curve!(activation, curve => channel::normalise_plane(x, affine, curve, values));
         }
     }
 
@@ -320,27 +329,8 @@ impl<'a> Tasks<'a> {
     }
 }
 
-/// The parts of channel `channel`, which has index `index` in the group that `parts` contains of every sample.
-fn segments<'a>(
-    x: &'a [f32],
-    channels: usize,
-    plane: usize,
-    channel: usize,
-    index: usize,
-    parts: &'a mut [&mut [f32]],
-) -> Vec<Segment<'a>> {
-    let planes = parts.iter_mut().enumerate().map(|(sample, part)| {
-        (&x[(sample * channels + channel) * plane..][..plane], &mut part[index * plane..][..plane])
-    });
-    if plane <= PIECE {
-        return planes.map(|(x, values)| Segment { x, values }).collect();
-    }
-    let pieces = planes.flat_map(|(x, values)| x.chunks(PIECE).zip(values.chunks_mut(PIECE)));
-    pieces.map(|(x, values)| Segment { x, values }).collect()
-}
-
 /// Number of values in the channels of one task.
-const TASK: usize = 1 << 15;
+pub(crate) const TASK: usize = 1 << 15;
 
 fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y: &mut [f32]) -> Statistics {
     let (channels, plane) = (layer.channels(), layer.plane);
@@ -350,10 +340,10 @@ fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y:
     tasks.enumerate().for_each(|(task, (mut parts, measured))| {
         for (index, measured) in measured.iter_mut().enumerate() {
             let channel = task * group + index;
-            let mut segments = segments(x, channels, plane, channel, index, &mut parts);
+            let mut segments = channel::segments(x, channels, plane, channel, index, &mut parts);
             *measured = moments(&segments, epsilon);
             let affine = Affine::normalising(measured, layer.gamma[channel], layer.beta[channel], epsilon);
-            divided(&mut segments, |segments| simd::run(Normalise { segments, affine, curve }));
+            channel::normalise(&mut segments, affine, curve);
         }
     });
     Statistics::from_moments(&measured, layer, epsilon)
@@ -376,8 +366,7 @@ fn backward(
     } else {
         backward_planes(x, plane, &channels, frozen, curve, gradient)
     });
-    let [beta, gamma] = [0, 1].map(|which| sums.iter().map(|sums| sums[which] as f32).collect());
-    ParameterGradients { gamma, beta }
+    ParameterGradients::from_sums(&sums)
 }
 
 /// Sums of q and of q h of each channel; `gradient` becomes that of x.
@@ -396,24 +385,12 @@ fn backward_planes<C: Curve>(
     let tasks = by_channels(gradient, channels, plane, group).into_par_iter().zip(sums.par_chunks_mut(group));
     tasks.enumerate().for_each(|(task, (mut parts, sums))| {
         for (index, sums) in sums.iter_mut().enumerate() {
-            let channel = layer[task * group + index];
-            let mut segments = segments(x, channels, plane, task * group + index, index, &mut parts);
-            let parts = divided(&mut segments, |segments| simd::run(Sums { segments, channel, curve }));
-            *sums = parts.into_iter().fold([0.0; 2], |sums, part| [sums[0] + part[0], sums[1] + part[1]]);
-            let backward = Backward::new(channel, *sums, count as f64, frozen);
-            divided(&mut segments, |segments| simd::run(Finish { segments, channel, backward, curve }));
+            let channel = task * group + index;
+            let mut segments = channel::segments(x, channels, plane, channel, index, &mut parts);
+            *sums = channel::backward(&mut segments, layer[channel], count as f64, frozen, curve);
         }
     });
     sums
-}
-
-/// Results of `compute` over the pieces of a channel: on all threads if it is a large one.
-fn divided<R: Send>(segments: &mut [Segment], compute: impl Fn(&mut [Segment]) -> R + Send + Sync) -> Vec<R> {
-    let length = segments.first().map_or(0, |segment| segment.x.len());
-    if length * segments.len() <= LARGE {
-        return vec![compute(segments)];
-    }
-    segments.par_chunks_mut(units_per_task(segments.len(), length, PIECE)).map(&compute).collect()
 }
 
 #[cfg(test)]
