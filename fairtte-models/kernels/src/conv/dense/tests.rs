@@ -232,14 +232,12 @@ fn tiles_are_taken_where_they_save_time() {
     assert_eq!([tiles(&deep), tiles(&ConvShape { inputs: 256, ..deep })], [Some(Edge::Two), Some(Edge::Four)]);
     // 10 places are two and a half large tiles.
     assert_eq!(tiles(&sides(10)), Some(Edge::Two));
-    // 9, 8 and 12 large tiles in a sample, or 32 small ones in the second; 4 and 16 in the last.
+    // 16 large tiles in the batch, 12 of them or 48 small ones, 4 of them or 16 small ones.
     let of_weights =
-        |depth: usize, side: usize| tiles_of_weights(&volume(8, [64, 64], [depth, side, side], [3; 3], [1; 3], [1; 3]));
-    assert_eq!(
-        [(1, 12), (2, 8), (3, 8)].map(|(depth, side)| of_weights(depth, side)),
-        [Some(Edge::Four), Some(Edge::Two), Some(Edge::Four)]
-    );
-    assert_eq!(of_weights(1, 8), None);
+        |batch: usize, depth: usize| tiles_of_weights(&volume(batch, [64, 64], [depth, 7, 7], [3; 3], [1; 3], [1; 3]));
+    let expected = [Some(Edge::Four), Some(Edge::Two), None];
+    assert_eq!([(4, 1), (3, 1), (1, 1)].map(|(batch, depth)| of_weights(batch, depth)), expected);
+    assert_eq!([(1, 4), (1, 3)].map(|(batch, depth)| of_weights(batch, depth)), expected[..2]);
     let others = [
         ConvShape { size: [50, 3, 3], ..large },
         ConvShape { outputs: 512, inputs: 512, batch: 1, ..sides(7) },
@@ -306,8 +304,10 @@ fn weights_in_tiles_are_those_of_the_plain_sum_for_many_channels() {
         assert!(sums::sum_weights(&TileSum::<T>::new(x, dy, shape), &mut in_tiles));
         assert_near("gradient of the weights", &in_tiles, plain, 2e-6);
     }
-    // Several groups of outputs; several bands for one part, and several parts.
+    // Several groups of outputs; several bands for one part, and several parts; bands of several samples, also of volumes.
     for shape in [
+        picture(40, [33, 32], [7, 7], [3, 3], 1, 1),
+        volume(6, [40, 36], [3, 7, 7], [3; 3], [1; 3], [1; 3]),
         volume(2, [96, 72], [4, 8, 9], [5, 3, 3], [1; 3], [2, 1, 1]),
         picture(1, [32, 130], [24, 24], [3, 3], 1, 1),
         picture(3, [70, 200], [20, 26], [3, 3], 1, 1),

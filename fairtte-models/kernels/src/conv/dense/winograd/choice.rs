@@ -32,12 +32,12 @@ pub(in super::super) fn tiles(shape: &ConvShape) -> Option<Edge> {
     possible.min_by_key(|&(_, time, _)| time).map(|(_, _, edge)| edge)
 }
 
-/// The tiles of the gradient of the weights, of which every sample adds to all sums.
+/// The tiles of the gradient of the weights, which are summed over the whole batch.
 pub(in super::super) fn tiles_of_weights(shape: &ConvShape) -> Option<Edge> {
-    /// Numbers of tiles of a sample below which transforms cost as much as they save. With 16 of 4 x 4 places the gradient for 128
-    /// channels took half of the time, with 4 of them that for 64 as long; with 24 of 2 x 2 that for 512 took 0.8 of it, with 16 1.05.
-    const LEAST: [usize; 2] = [24, 9];
-    let enough = |tiles: usize, least: usize| shape.output()[0] * tiles >= least;
+    /// Numbers of tiles of a batch below which transforms cost as much as they save. With 16 of 4 x 4 places the gradient for 64 channels
+    /// took 0.5 of the time and that for 512 0.8, with 8 of them that for 256 as long.
+    const LEAST: [usize; 2] = [24, 16];
+    let enough = |tiles: usize, least: usize| slices(shape) * tiles >= least;
     if is_possible::<FourByFour>(shape) && enough(tiles_of_slice::<FourByFour>(shape), LEAST[1]) {
         Some(Edge::Four)
     } else if is_possible::<TwoByTwo>(shape) && enough(tiles_of_slice::<TwoByTwo>(shape), LEAST[0]) {

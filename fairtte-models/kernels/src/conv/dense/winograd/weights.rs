@@ -32,9 +32,9 @@ pub(in super::super) struct TileSum<'a, T> {
     bands: Vec<Band>,
 }
 
-/// Some slices of a sample, and some rows of tiles in them.
+/// Some samples, some slices of each, and some rows of tiles in them; of several samples all slices and rows.
 struct Band {
-    sample: usize,
+    samples: Range<usize>,
     depths: Range<usize>,
     tile_rows: Range<usize>,
 }
@@ -43,17 +43,18 @@ impl<'a, T: Tiling> TileSum<'a, T> {
     pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
         /// Approximate minimum number of tiles of a band, even if its transforms then exceed [`BAND_NUMBERS`], because
         /// a band reads and writes all sums.
-        const FEW: usize = 48;
+        const FEW: usize = 128;
         let depth = shape.output()[0];
         let [rows, columns] = grid::<T>(shape);
         let most = (BAND_NUMBERS / (T::COMPONENTS * (CHANNELS + shape.outputs))).max(FEW);
         let of_rows = gemm::evenly(rows, most / columns);
         let of_depth = gemm::evenly(depth, most / (of_rows * columns));
+        let of_batch = gemm::evenly(shape.batch, most / (depth * rows * columns));
         let mut bands = Vec::new();
-        for sample in 0..shape.batch {
+        for samples in gemm::parts(shape.batch, of_batch) {
             for depths in gemm::parts(depth, of_depth) {
                 bands.extend(gemm::parts(rows, of_rows).map(|tile_rows| Band {
-                    sample,
+                    samples: samples.clone(),
                     depths: depths.clone(),
                     tile_rows,
                 }));
@@ -67,15 +68,23 @@ impl<'a, T: Tiling> TileSum<'a, T> {
         grid::<T>(&self.shape)[1]
     }
 
-    /// The input that a band sees transformed, `[depth][row][column][CHANNELS]` at a distance of `stride`.
+    /// Slices of a sample that a band sees.
+    fn seen(&self, band: &Band) -> usize {
+        band.depths.len() + self.shape.kernel[0] - 1
+    }
+
+    /// The input that a band sees transformed, `[sample][depth][row][column][CHANNELS]` at a distance of `stride`.
     fn input(&self, band: &Band, channels: Range<usize>, lines: &mut [f32], stride: usize, target: &mut [f32]) {
-        let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let ConvShape { inputs, size: [depth, height, width], padding, .. } = self.shape;
         let [rows, columns] = [band.tile_rows.len(), self.columns()];
         let places = T::PLACES * columns + 2;
         let plane = depth * height * width;
         let of_slice = rows * columns * CHANNELS;
-        for slice in 0..band.depths.len() + kernel[0] - 1 {
-            let target = &mut target[slice * of_slice..];
+        let seen = self.seen(band);
+        for (index, (sample, slice)) in
+            band.samples.clone().flat_map(|sample| (0..seen).map(move |slice| (sample, slice))).enumerate()
+        {
+            let target = &mut target[index * of_slice..];
             let d = (band.depths.start + slice).checked_sub(padding[0]).filter(|&d| d < depth);
             let Some(d) = d else {
                 target.chunks_mut(stride).take(T::COMPONENTS).for_each(|component| component[..of_slice].fill(0.0));
@@ -90,7 +99,7 @@ impl<'a, T: Tiling> TileSum<'a, T> {
                 };
                 let (before, after) = (padding[2], padding[2] + width);
                 line[..before * CHANNELS].fill(0.0);
-                let source = &self.x[(band.sample * inputs + channels.start) * plane + (d * height + row) * width..];
+                let source = &self.x[(sample * inputs + channels.start) * plane + (d * height + row) * width..];
                 gemm::transpose(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
                 line[after * CHANNELS..places * CHANNELS].fill(0.0);
             }
@@ -114,11 +123,11 @@ impl<'a, T: Tiling> TileSum<'a, T> {
         let [depth, height, width] = self.shape.output();
         let plane = depth * height * width;
         let [rows, columns] = [band.tile_rows.len(), self.columns()];
-        let steps = band.depths.len() * rows * columns;
+        let steps = band.samples.len() * band.depths.len() * rows * columns;
         for panel in gemm::row_panels(outputs.len()) {
-            let first = (band.sample * self.shape.outputs + outputs.start + panel.start) * plane;
             let mut at = panel.start * steps;
-            for d in band.depths.clone() {
+            for (sample, d) in band.samples.clone().flat_map(|sample| band.depths.clone().map(move |d| (sample, d))) {
+                let first = (sample * self.shape.outputs + outputs.start + panel.start) * plane;
                 for row in band.tile_rows.clone() {
                     for (index, line) in
                         lines.chunks_exact_mut(T::PLACES * columns * LONGEST).take(T::PLACES).enumerate()
@@ -175,8 +184,9 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         let bands = &self.bands[bands];
         let most = |extent: fn(&Band) -> usize| bands.iter().map(extent).max().unwrap_or(0);
         let (depths, rows) = (most(|band| band.depths.len()), most(|band| band.tile_rows.len()));
-        let right_stride = apart((depths + depth - 1) * rows * columns * CHANNELS);
-        let left_stride = apart(depths * rows * columns * n_rows);
+        let of_samples = most(|band| band.samples.len()) * rows * columns;
+        let right_stride = apart((depths + depth - 1) * of_samples * CHANNELS);
+        let left_stride = apart(depths * of_samples * n_rows);
         let lines = (T::PLACES * rows + 2) * (T::PLACES * columns + 2) * CHANNELS;
         let lengths = [lines, T::COMPONENTS * right_stride, T::COMPONENTS * left_stride].map(|length| length + SLACK);
         gemm::with_scratch(lengths, |[lines, right, left]| {
@@ -184,8 +194,10 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
                 self.input(band, channels.clone(), lines, right_stride, right);
                 self.gradient(band, outputs.clone(), lines, left_stride, left);
                 let of_slice = band.tile_rows.len() * columns;
-                let steps = band.depths.len() * of_slice;
-                let offsets: Vec<usize> = (0..steps).map(|tile| tile * CHANNELS).collect();
+                let of_sample = self.seen(band) * of_slice;
+                let tiles = (0..band.samples.len())
+                    .flat_map(|sample| (0..band.depths.len() * of_slice).map(move |tile| sample * of_sample + tile));
+                let offsets: Vec<usize> = tiles.map(|tile| tile * CHANNELS).collect();
                 let panel = |depth: usize, at: usize| Panel {
                     first: depth * of_slice * CHANNELS + at,
                     segment: 0,
