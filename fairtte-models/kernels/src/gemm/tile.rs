@@ -23,6 +23,8 @@ const NR: usize = 16 * VECTORS;
 pub(crate) struct TileSize {
     pub rows: usize,
     pub columns: usize,
+    /// Columns of a vector.
+    pub lanes: usize,
 }
 
 impl TileSize {
@@ -32,7 +34,7 @@ impl TileSize {
         impl Kernel for Ask {
             type Output = TileSize;
             fn run_on<S: Vectors>(self, _: S) -> TileSize {
-                TileSize { rows: most_rows::<S>(), columns: VECTORS * S::F32_LANES }
+                TileSize { rows: most_rows::<S>(), columns: VECTORS * S::F32_LANES, lanes: S::F32_LANES }
             }
         }
         simd::run(Ask)

@@ -124,6 +124,9 @@ fn shapes() -> Vec<ConvShape> {
         // In tiles, 16 of each picture, but for the gradient of the weights.
         picture(9, [32, 40], [7, 8], [3, 3], 1, 1),
         volume(2, [1, 6], [6, 9, 10], [3, 7, 7], [1, 2, 2], [1, 3, 3]),
+        // Rows of the kernel that are copied side by side for the gradient of the weights.
+        volume(2, [1, 20], [5, 9, 40], [3, 7, 7], [1, 2, 2], [1, 3, 3]),
+        picture(2, [4, 40], [23, 21], [5, 5], 1, 2),
         volume(1, [5, 4], [5, 6, 7], [3, 3, 3], [1; 3], [1; 3]),
         volume(2, [4, 9], [6, 4, 4], [3, 3, 3], [2; 3], [1; 3]),
         volume(2, [3, 8], [7, 5, 6], [1; 3], [2; 3], [0; 3]),

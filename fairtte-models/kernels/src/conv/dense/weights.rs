@@ -5,7 +5,8 @@
 //! the zeros of the padding. The columns of one row of the kernel are then consecutive values for every step, at a
 //! distance from the first row's that does not depend on the step, so the innermost loops read the stage in place and
 //! every value of the input is transposed about once instead of once for each element of the kernel. Only the small
-//! left factor is packed.
+//! left factor is packed. Where a row of the kernel leaves much of its last vector empty, as over the three channels of a picture,
+//! the rows of a place are copied side by side, and their columns are panels together.
 //!
 //! How the places are divided among threads: [`sums`](super::sums).
 
@@ -15,13 +16,26 @@ use super::sums::{Unit, WeightSum};
 use crate::blocks::Blocks;
 use crate::conv::ConvShape;
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
-use crate::simd;
+use crate::simd::prefetch::LINE;
+use crate::simd::{self, vectorized};
 
 /// Approximate number of places of a band.
 const BAND: usize = 320;
+/// Channels that are copied one by one.
+const FEW: usize = 4;
 /// Most input channels of a task, and most columns.
 const MOST_CHANNELS: usize = 64;
 const NR: usize = 1024;
+
+/// Whether the `rows` of a kernel, `length` columns each, fill so little of their vectors that copying them side by side takes less time
+/// than it saves in the products with `n_rows` rows.
+fn is_ragged(rows: usize, length: usize, n_rows: usize) -> bool {
+    /// Products of vectors that copying a row takes as long as.
+    const COPY: usize = 8;
+    let lanes = TileSize::in_use().lanes;
+    let saved = rows * length.div_ceil(lanes) - (rows * length).div_ceil(lanes);
+    saved * n_rows > COPY * rows
+}
 
 /// Places of the output that are summed in one block: rows of one slice, or slices of one sample, or samples.
 #[derive(Clone, Debug)]
@@ -93,6 +107,33 @@ impl<'a> Staged<'a> {
         offsets
     }
 
+    /// Copies the rows of the kernel for places at `offsets` of the stage side by side; returns panels and offsets of the result.
+    fn gather(
+        &self,
+        band: &Band,
+        channels: usize,
+        staged: &[f32],
+        offsets: &[usize],
+        gathered: &mut [f32],
+    ) -> (Vec<Panel>, Vec<usize>) {
+        let kernel = self.shape.kernel;
+        let [_, height, width] = self.seen(band);
+        let row = kernel[2] * channels;
+        let columns = kernel[0] * kernel[1] * row;
+        let pitch = columns.next_multiple_of(LINE);
+        let rows = (0..kernel[0]).flat_map(|depth| (0..kernel[1]).map(move |line| (depth * height + line) * width));
+        let rows: Vec<usize> = rows.map(|line| line * channels).collect();
+        vectorized!(copy_rows(staged, offsets, &rows, row, pitch, gathered));
+        let panel = |columns: Range<usize>| Panel {
+            first: columns.start,
+            segment: 0,
+            column: columns.start,
+            count: columns.len(),
+        };
+        let panels = gemm::parts(columns, TileSize::in_use().columns).map(panel).collect();
+        (panels, (0..offsets.len()).map(|place| place * pitch).collect())
+    }
+
     /// Copies what the band sees, channels innermost.
     fn fill(&self, band: &Band, channels: Range<usize>, staged: &mut [f32]) {
         let ConvShape { inputs, size, stride, padding, .. } = self.shape;
@@ -117,7 +158,12 @@ impl<'a> Staged<'a> {
                     };
                     line[..before * count].fill(0.0);
                     let source = &self.x[base + (d * size[1] + h) * size[2]..];
-                    gemm::transpose(source, plane, within, count, count, &mut line[before * count..]);
+                    let target = &mut line[before * count..];
+                    if count <= FEW {
+                        vectorized!(interleave(source, plane, [within, count], target));
+                    } else {
+                        gemm::transpose(source, plane, within, count, count, target);
+                    }
                     line[(before + within) * count..width * count].fill(0.0);
                 }
             }
@@ -172,12 +218,20 @@ impl WeightSum for Staged<'_> {
         let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
         let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
         let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
-        let lengths = [most(&stage) + SLACK, most(&places) * Blocks::in_use().rows.min(n_rows) + SLACK];
-        gemm::with_scratch(lengths, |[staged, left]| {
+        let kernel = self.shape.kernel;
+        let ragged = is_ragged(kernel[0] * kernel[1], kernel[2] * channels.len(), n_rows);
+        let side_by_side = if ragged { most(&places) * columns.next_multiple_of(LINE) } else { 0 };
+        let of_left = most(&places) * Blocks::in_use().rows.min(n_rows);
+        let lengths = [most(&stage), side_by_side, of_left].map(|length| length + SLACK);
+        gemm::with_scratch(lengths, |[staged, gathered, left]| {
             for (index, band) in bands.iter().enumerate() {
                 self.fill(band, channels.clone(), staged);
-                let panels = self.panels(band, channels.len());
-                let offsets = self.offsets(band, channels.len());
+                let mut offsets = self.offsets(band, channels.len());
+                let mut panels = self.panels(band, channels.len());
+                if ragged {
+                    (panels, offsets) = self.gather(band, channels.len(), staged, &offsets, gathered);
+                }
+                let right: &[f32] = if ragged { gathered } else { staged };
                 let row_blocks = n_rows.div_ceil(Blocks::in_use().rows);
                 for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
                     let of_block = outputs.start + rows.start..outputs.start + rows.end;
@@ -186,7 +240,7 @@ impl WeightSum for Staged<'_> {
                         left,
                         rows,
                         row_panels,
-                        right: staged,
+                        right,
                         offsets: &offsets,
                         panels: &panels,
                         output: &mut output,
@@ -210,6 +264,31 @@ impl WeightSum for Staged<'_> {
             }
         }
         true
+    }
+}
+
+/// As [`gemm::transpose`] of a few rows.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn interleave(source: &[f32], stride: usize, [length, count]: [usize; 2], target: &mut [f32]) {
+    if count == 1 {
+        return target[..length].copy_from_slice(&source[..length]);
+    }
+    for channel in 0..count {
+        let values = &source[channel * stride..][..length];
+        target[channel..].iter_mut().step_by(count).zip(values).for_each(|(target, &value)| *target = value);
+    }
+}
+
+/// For each place, rows of `length` values at its offset and those of the `rows`, one after the other, `pitch` from a place to the next.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn copy_rows(staged: &[f32], offsets: &[usize], rows: &[usize], length: usize, pitch: usize, gathered: &mut [f32]) {
+    for (place, offset) in offsets.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
+            // What is written behind a row is overwritten by the next, and behind the last one not read.
+            gemm::copy_run(staged, offset + row, gathered, place * pitch + index * length, length);
+        }
     }
 }
 

@@ -199,7 +199,7 @@ impl Task<'_> {
 
     /// Adds some steps of the sum, or begins it.
     fn add(&self, left: &Left<'_>, right: &[f32], steps: Range<usize>, output: &mut Output<'_>) {
-        let TileSize { columns: width, rows: tile } = TileSize::in_use();
+        let TileSize { columns: width, rows: tile, .. } = TileSize::in_use();
         let panel = |columns: Range<usize>| Panel {
             first: columns.start * steps.len(),
             segment: 0,
