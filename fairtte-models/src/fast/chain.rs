@@ -75,7 +75,11 @@ fn again<B: Kernels>(stages: &[Stage], mut saved: Vec<FloatTensor<B>>) -> Vec<Ve
         && stage.operation.repeats()
     {
         let parameters = saved.split_off(saved.len() - behind.iter().map(|stage| stage.n_parameters).sum::<usize>());
-        x = Some(B::repeat(stage.operation, &saved));
+        let repeated = B::repeat(stage.operation, &saved);
+        if stage.operation.reads_output() {
+            saved.push(repeated.clone());
+        }
+        x = Some(repeated);
         kept.push(saved);
         (saved, rest) = (parameters, behind);
     }

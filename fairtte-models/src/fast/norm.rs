@@ -265,8 +265,10 @@ impl<'a, const D: usize> Layer<'a, D> {
                 },
                 _ => x,
             };
+            // What a depthwise convolution reads is not computed again where its planes are small: it takes little memory.
+            let settings = self.settings.filter(|settings| settings.groups == 1);
             let link = |settings| conv_link(settings, x.x.dims(), &self.weight, self.bias.as_ref());
-            let next = self.settings.and_then(link).map(|link| vec![link]);
+            let next = settings.and_then(link).map(|link| vec![link]);
             return Unnormed::new(x.through(next, conv), norm, activation);
         }
         let x = x.finish();

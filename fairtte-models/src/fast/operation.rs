@@ -143,7 +143,13 @@ impl Operation {
     /// Whether [`Kernels::repeat`] can compute the output again from what [`Kernels::forward`] saved, in one pass.
     #[cfg(any(feature = "flex", feature = "tch"))]
     pub(crate) fn repeats(self) -> bool {
-        matches!(self, Self::BatchNorm { .. } | Self::NormedSqueezeExcite { .. })
+        matches!(self, Self::BatchNorm { .. }) || self.reads_output()
+    }
+
+    /// Whether [`Kernels::backward`] takes the output after what was saved, where it was [repeated](Self::repeats) for another operation.
+    #[cfg(any(feature = "flex", feature = "tch"))]
+    pub(crate) fn reads_output(self) -> bool {
+        matches!(self, Self::NormedSqueezeExcite { .. })
     }
 }
 

@@ -121,7 +121,7 @@ pub(super) fn backward<B: Host>(
             norm::depthwise_gradients::<B>(exactly(saved), activation, settings, &gradient)
         }
         Operation::NormedSqueezeExcite { activation, .. } => {
-            squeeze_excite::gradients::<B>(exactly(saved), activation, gradient)
+            squeeze_excite::gradients::<B>(saved, activation, gradient)
         }
         Operation::Affine { activation } => norm::affine_gradients::<B>(exactly(saved), activation, gradient),
         Operation::Activate(activation) => {

@@ -6,7 +6,7 @@ use burn::tensor::Shape;
 
 use super::super::operation::Forward;
 use super::norm::{applied, layer, normalisation, of_statistics};
-use super::{Host, made, overwritten, vector};
+use super::{Host, exactly, made, overwritten, vector};
 use crate::kernels::Activation;
 use crate::kernels::norm::batch_norm::Statistics;
 use crate::kernels::norm::squeeze_excite::{self, Dense, Gates, Kept, SqueezeExcite};
@@ -46,22 +46,24 @@ pub(super) fn repeated<B: Host>(saved: &[FloatTensor<B>; SAVED], activation: Act
     made::<B>(x.shape(), |y| squeeze_excite::repeat(B::values(x), &layer, applied, B::values(excited), y))
 }
 
-/// Gradients of all inputs from what [`forward`] saved.
+/// Gradients of all inputs from what [`forward`] saved, and perhaps its output after that.
 pub(super) fn gradients<B: Host>(
-    saved: [FloatTensor<B>; SAVED],
+    mut saved: Vec<FloatTensor<B>>,
     activation: Activation,
     gradient: FloatTensor<B>,
 ) -> Vec<Option<FloatTensor<B>>> {
+    let output = if saved.len() > SAVED { saved.pop() } else { None };
+    let saved: [FloatTensor<B>; SAVED] = exactly(saved);
     let [x, .., means, squeezed, excited] = &saved;
     let [_, _, _, _, _, _, _, mean, inverse_deviation, offset, scale, shift, ..] = &saved;
     let parameters = &saved[1..7];
     let block = block::<B>(x, parameters, activation);
     let kept = Kept { means: B::values(means), squeezed: B::values(squeezed), excited: B::values(excited) };
-    let normalisation = normalisation::<B>([mean, inverse_deviation, offset]);
-    let applied = applied::<B>([mean, scale, shift]);
+    let measured = (normalisation::<B>([mean, inverse_deviation, offset]), applied::<B>([mean, scale, shift]));
     let mut found = squeeze_excite::ParameterGradients::default();
     let dx = overwritten::<B>(gradient, |dx| {
-        found = squeeze_excite::gradients(B::values(x), &block, normalisation, applied, kept, dx);
+        let y = output.as_ref().map(B::values);
+        found = squeeze_excite::gradients(B::values(x), &block, measured, kept, y, dx);
     });
     let of_norm = [found.norm.gamma, found.norm.beta];
     let found = of_norm.into_iter().chain(found.squeeze).chain(found.excite);

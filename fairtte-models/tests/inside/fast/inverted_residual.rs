@@ -184,8 +184,8 @@ fn a_block_trains_as_its_layers_one_after_the_other() {
         assert_eq!(found.len(), by_burn.len());
         for (((what, found), (_, expected)), (_, by_burn)) in found.iter().zip(&expected).zip(&by_burn) {
             let what = format!("{what}, {channels:?} {side} {stride} {size:?}");
-            // The gradient of the depthwise kernels is summed over samples in another order.
-            let bound = if what.starts_with("weight 0") { 1e-6 } else { 0.0 };
+            // The gradients of the gates come from the output, and that of the depthwise kernels is summed in another order.
+            let bound = if what.starts_with("output") || what.starts_with("running") { 0.0 } else { 2e-6 };
             assert_close(&what, found, expected, bound);
             assert_close(&format!("{what}, burn"), found, by_burn, 2e-4);
         }

@@ -4,7 +4,8 @@
 //! are the means of h over the plane, S and E the weights of squeeze and excite, s and e their biases and a the activation (Hu, Shen and
 //! Sun, 2018, doi:10.1109/CVPR.2018.00745). In the layers one after the other h is written once and read twice, and the two parts of its
 //! gradient are written and added; here neither exists: h is computed again in registers wherever it is read, from x, which
-//! the gradients need anyway. All values have the bits of the layers one after the other.
+//! the gradients need anyway. All values have the bits of the layers one after the other, except for gradients that are computed
+//! with the help of y.
 
 #![expect(clippy::cast_precision_loss, reason = "a plane has fewer than 2^24 values")]
 
@@ -12,7 +13,7 @@ mod planes;
 
 use rayon::prelude::*;
 
-use crate::activation::{self, Activation, Curve, with_curve};
+use crate::activation::{self, Activation, Curve, Identity, with_curve};
 use crate::conv::{self, ConvShape};
 use crate::norm::batch_norm::{self, Applied, Layer, Normalisation, Statistics, TASK, channel, features};
 use crate::norm::moments::{Moments, PIECE};
@@ -117,8 +118,8 @@ impl SqueezeExcite<'_> {
         Gates { means, squeezed, excited }
     }
 
-    /// The gradients of the weights and biases of both layers, and of the means, from `d_gates`.
-    fn of_gates(&self, kept: Kept, mut d_gates: Vec<f32>) -> (Vec<f32>, [[Vec<f32>; 2]; 2]) {
+    /// The gradients of the means, and of the weights and biases of both layers, from that of excite before the logistic function.
+    fn of_gates(&self, kept: Kept, d_excited: &[f32]) -> (Vec<f32>, [[Vec<f32>; 2]; 2]) {
         let shapes = self.shapes(kept.means.len() / self.layer.channels());
         let pulled = |x: &[f32], layer: &Dense, shape: &ConvShape, dy: &[f32]| {
             let [mut dx, mut d_weight, mut d_bias] =
@@ -127,9 +128,8 @@ impl SqueezeExcite<'_> {
             bias::gradient(dy, shape.outputs, 1, &mut d_bias);
             (dx, [d_weight, d_bias])
         };
-        activation::gradient(Activation::Sigmoid, kept.excited, &mut d_gates);
         let squeezed = activated(self.layer.activation, kept.squeezed);
-        let (mut d_squeezed, of_excite) = pulled(&squeezed, &self.excite, &shapes[1], &d_gates);
+        let (mut d_squeezed, of_excite) = pulled(&squeezed, &self.excite, &shapes[1], d_excited);
         activation::gradient(self.layer.activation, kept.squeezed, &mut d_squeezed);
         let (d_means, of_squeeze) = pulled(kept.means, &self.squeeze, &shapes[0], &d_squeezed);
         (d_means, [of_squeeze, of_excite])
@@ -208,56 +208,79 @@ fn measure<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C) -> (Stati
     (Statistics::from_moments(&measured, layer, epsilon), means)
 }
 
-/// Gradients of [`forward`]: `gradient` contains that of y on entry and that of `x` on exit.
+/// Gradients of [`forward`]: `gradient` contains that of y on entry and that of `x` on exit. With `y`, if that is at hand, one pass less
+/// computes h again.
 ///
 /// # Panics
 /// If the lengths do not fit together, or there are no values.
 pub fn gradients(
     x: &[f32],
     layer: &SqueezeExcite,
-    normalisation: Normalisation,
-    applied: Applied,
+    measured: (Normalisation, Applied),
     kept: Kept,
+    y: Option<&[f32]>,
     gradient: &mut [f32],
 ) -> ParameterGradients {
     layer.check(x, gradient);
-    let norm = &layer.layer;
-    let plane = norm.plane;
+    let ((normalisation, applied), norm, plane) = (measured, &layer.layer, layer.layer.plane);
     let gates = activated(Activation::Sigmoid, kept.excited);
+    let d_excited = match y {
+        Some(y) => from_output(y, plane, kept.excited, gradient),
+        None => from_input(x, norm, applied, kept.excited, gradient),
+    };
+    let (d_means, [squeeze, excite]) = layer.of_gates(kept, &d_excited);
     if plane < features::LIMIT {
-        let mut h = vec![0.0; x.len()];
-        batch_norm::repeat(x, norm, applied, &mut h);
-        let mut d_gates = vec![0.0; gates.len()];
-        gate::gradients(&h, plane, &gates, gradient, &mut d_gates);
-        let (d_means, [squeeze, excite]) = layer.of_gates(kept, d_gates);
-        for (gradient, d_mean) in gradient.chunks_exact_mut(plane).zip(d_means) {
-            gradient.iter_mut().for_each(|gradient| *gradient += d_mean / plane as f32);
+        for ((gradient, gate), d_mean) in gradient.chunks_exact_mut(plane).zip(&gates).zip(d_means) {
+            gradient.iter_mut().for_each(|gradient| *gradient = *gradient * gate + d_mean / plane as f32);
         }
         let norm = batch_norm::gradients(x, norm, normalisation, gradient);
         return ParameterGradients { norm, squeeze, excite };
     }
-    let d_gates = with_curve!(norm.activation, curve => of_factors(x, norm, applied, curve, gradient));
-    let (d_means, [squeeze, excite]) = layer.of_gates(kept, d_gates);
     let sums = with_curve!(norm.activation, curve => {
         of_planes(x, norm, normalisation, [&gates, &d_means], curve, gradient)
     });
     ParameterGradients { norm: batch_norm::ParameterGradients::from_sums(&sums), squeeze, excite }
 }
 
-/// The gradient of every gate: the sum of the products of h and `dy` over the plane.
-fn of_factors<C: Curve>(x: &[f32], layer: &Layer, applied: Applied, curve: C, dy: &[f32]) -> Vec<f32> {
-    let (plane, channels) = (layer.plane, layer.channels());
-    let mut d_gates = vec![0.0; x.len() / plane];
-    let planes = units_per_task(d_gates.len(), plane, PIECE);
+/// The gradient of excite before the logistic function from the output: that of the logistic function p is p (1 - p), and the sum of the
+/// products of y = h p and `dy` over the plane has the first factor already.
+fn from_output(y: &[f32], plane: usize, excited: &[f32], dy: &[f32]) -> Vec<f32> {
+    assert_eq!(y.len(), dy.len(), "lengths of output and gradient");
+    let unchanged = Applied { mean: &[0.0], scale: &[1.0], shift: &[0.0] };
+    let sums = of_factors(y, plane, unchanged, Identity, dy);
+    let others: Vec<f32> = excited.iter().map(|&excited| -excited).collect();
+    sums.into_iter().zip(activated(Activation::Sigmoid, &others)).map(|(sum, other)| sum * other).collect()
+}
+
+/// The same from the input.
+fn from_input(x: &[f32], norm: &Layer, applied: Applied, excited: &[f32], dy: &[f32]) -> Vec<f32> {
+    let plane = norm.plane;
+    let mut d_gates = if plane < features::LIMIT {
+        let mut h = vec![0.0; x.len()];
+        batch_norm::repeat(x, norm, applied, &mut h);
+        let unchanged = Applied { mean: &[0.0], scale: &[1.0], shift: &[0.0] };
+        of_factors(&h, plane, unchanged, Identity, dy)
+    } else {
+        with_curve!(norm.activation, curve => of_factors(x, plane, applied, curve, dy))
+    };
+    activation::gradient(Activation::Sigmoid, excited, &mut d_gates);
+    d_gates
+}
+
+/// The sum over each plane of the products of `dy` and `x` after norm and activation.
+fn of_factors<C: Curve>(x: &[f32], plane: usize, applied: Applied, curve: C, dy: &[f32]) -> Vec<f32> {
+    let channels = applied.mean.len();
+    let mut sums = vec![0.0; x.len() / plane];
+    let planes = units_per_task(sums.len(), plane, PIECE);
     let inputs = x.par_chunks(planes * plane).zip(dy.par_chunks(planes * plane));
-    d_gates.par_chunks_mut(planes).zip(inputs).enumerate().for_each(|(task, (d_gates, (x, dy)))| {
+    sums.par_chunks_mut(planes).zip(inputs).enumerate().for_each(|(task, (sums, (x, dy)))| {
         let planes_of_task = x.chunks_exact(plane).zip(dy.chunks_exact(plane));
-        for (index, (d_gate, (x, dy))) in d_gates.iter_mut().zip(planes_of_task).enumerate() {
+        for (index, (sum, (x, dy))) in sums.iter_mut().zip(planes_of_task).enumerate() {
             let affine = applied.of((task * planes + index) % channels);
-            *d_gate = simd::run(Products { x, affine, curve, dy }) as f32;
+            *sum = simd::run(Products { x, affine, curve, dy }) as f32;
         }
     });
-    d_gates
+    sums
 }
 
 /// Sums of q and of q h of each channel; `gradient` becomes that of x.
