@@ -37,7 +37,9 @@ pub fn forward(x: &[f32], plane: usize, gate: &[f32], y: &mut [f32]) {
 pub(crate) fn forward_in_place(values: &mut [f32], plane: usize, gate: &[f32]) {
     assert_eq!(values.len(), plane * gate.len(), "lengths of values and gates");
     for (values, gate) in values.chunks_exact_mut(plane.max(1)).zip(gate) {
-        values.iter_mut().for_each(|value| *value *= gate);
+        for value in values {
+            *value *= gate;
+        }
     }
 }
 

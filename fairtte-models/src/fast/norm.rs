@@ -66,22 +66,16 @@ impl<'a, const D: usize> Unnormed<'a, D> {
     }
 
     /// The convolution by `weight` of the tensor after norm and activation in one operation, if it is one that has such kernels.
-    fn through_depthwise(self, settings: Convolution, weight: &Tensor<D>) -> Result<Tensor<D>, Self> {
+    fn through_depthwise(&self, settings: Convolution, weight: &Tensor<D>) -> Option<Tensor<D>> {
+        let (Some((norm, activation)), None) = (self.norm, &self.excitation) else { return None };
         let of_x = self.x.dims();
-        match self.norm {
-            Some((norm, activation))
-                if self.excitation.is_none()
-                    && covered(norm, &self.x)
-                    && has_kernels_on_host(&self.x)
-                    && has_kernels(weight)
-                    && knows(settings, of_x, weight)
-                    && normed_depthwise::covers(&settings.shape(&of_x, &weight.dims())) =>
-            {
-                let operation = Operation::NormedDepthwise { epsilon: norm.epsilon, activation, settings };
-                Ok(by_batch(norm, self.x, (operation, vec![any(weight.clone())]), vec![]))
-            }
-            _ => Err(self),
-        }
+        let covered = covered(norm, &self.x)
+            && has_kernels_on_host(&self.x)
+            && has_kernels(weight)
+            && knows(settings, of_x, weight)
+            && normed_depthwise::covers(&settings.shape(&of_x, &weight.dims()));
+        let operation = Operation::NormedDepthwise { epsilon: norm.epsilon, activation, settings };
+        covered.then(|| by_batch(norm, self.x.clone(), (operation, vec![any(weight.clone())]), vec![]))
     }
 }
 
@@ -258,13 +252,11 @@ impl<'a, const D: usize> Layer<'a, D> {
     ) -> Unnormed<'a, D> {
         let norm = self.norm;
         if trains(norm, &x.x.device()) {
-            let x = match (self.settings, &self.bias) {
-                (Some(settings), None) => match x.through_depthwise(settings, &self.weight) {
-                    Ok(y) => return Unnormed::new(y, norm, activation),
-                    Err(x) => x,
-                },
-                _ => x,
-            };
+            if let (Some(settings), None) = (self.settings, &self.bias)
+                && let Some(y) = x.through_depthwise(settings, &self.weight)
+            {
+                return Unnormed::new(y, norm, activation);
+            }
             // What a depthwise convolution reads is not computed again where its planes are small: it takes little memory.
             let settings = self.settings.filter(|settings| settings.groups == 1);
             let link = |settings| conv_link(settings, x.x.dims(), &self.weight, self.bias.as_ref());

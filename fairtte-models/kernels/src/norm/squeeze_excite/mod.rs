@@ -7,7 +7,7 @@
 //! the gradients need anyway. All values have the bits of the layers one after the other, except for gradients that are computed
 //! with the help of y.
 
-#![expect(clippy::cast_precision_loss, reason = "a plane has fewer than 2^24 values")]
+#![expect(clippy::cast_possible_truncation, reason = "sums are in double precision, results in single")]
 
 mod planes;
 
@@ -231,7 +231,9 @@ pub fn gradients(
     let (d_means, [squeeze, excite]) = layer.of_gates(kept, &d_excited);
     if plane < features::LIMIT {
         for ((gradient, gate), d_mean) in gradient.chunks_exact_mut(plane).zip(&gates).zip(d_means) {
-            gradient.iter_mut().for_each(|gradient| *gradient = *gradient * gate + d_mean / plane as f32);
+            for gradient in gradient {
+                *gradient = *gradient * gate + d_mean / plane as f32;
+            }
         }
         let norm = batch_norm::gradients(x, norm, normalisation, gradient);
         return ParameterGradients { norm, squeeze, excite };
@@ -302,8 +304,8 @@ fn of_planes<C: Curve>(
         for (index, sums) in sums.iter_mut().enumerate() {
             let channel = task * group + index;
             for (sample, part) in parts.iter_mut().enumerate() {
-                let place = sample * channels + channel;
-                let (factor, shift) = (gates[place], d_means[place] / plane as f32);
+                let of_sample = sample * channels + channel;
+                let (factor, shift) = (gates[of_sample], d_means[of_sample] / plane as f32);
                 let values = &mut part[index * plane..][..plane];
                 simd::run(ScaleAndShift { factor, shift, values });
             }
