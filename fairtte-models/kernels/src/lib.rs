@@ -13,6 +13,8 @@
 //! [`InstructionSet`]: InstructionSet
 //! [`conv`]: mod@conv
 //! [`conv::inverted_residual`]: conv::inverted_residual
+//! [`conv::normed_depthwise`]: conv::normed_depthwise
+//! [`norm::squeeze_excite`]: norm::squeeze_excite
 //! [`attention`]: mod@attention
 //! [`norm`]: mod@norm
 //! [`simd`]: mod@simd
