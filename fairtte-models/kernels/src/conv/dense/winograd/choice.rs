@@ -55,7 +55,7 @@ pub(crate) fn pays(shape: &ConvShape) -> bool {
 /// Whether these tiles can be taken, and save enough products.
 fn is_possible<T: Tiling>(shape: &ConvShape) -> bool {
     /// Number of channels below which transforms cost more than they save.
-    const FEW: usize = 32;
+    const FEW: usize = 16;
     /// Maximum number of values in the transforms of all kernels, which can be in memory together: 64 MiB.
     const MOST: usize = 1 << 24;
     let ConvShape { inputs, outputs, kernel, stride, padding, .. } = *shape;
