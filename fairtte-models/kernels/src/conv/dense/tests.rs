@@ -241,6 +241,10 @@ fn tiles_are_taken_where_they_save_time() {
     let expected = [Some(Edge::Four), Some(Edge::Two), None];
     assert_eq!([(4, 1), (3, 1), (1, 1)].map(|(batch, depth)| of_weights(batch, depth)), expected);
     assert_eq!([(1, 4), (1, 3)].map(|(batch, depth)| of_weights(batch, depth)), expected[..2]);
+    let narrow = ConvShape { inputs: 16, ..large };
+    assert_eq!((tiles(&narrow), tiles_of_weights(&narrow)), (Some(Edge::Four), None));
+    let narrow = ConvShape { size: [4, 56, 56], kernel: [3; 3], padding: [1; 3], ..narrow };
+    assert_eq!((tiles(&narrow), tiles_of_weights(&narrow)), (Some(Edge::Four), Some(Edge::Four)));
     let others = [
         ConvShape { size: [50, 3, 3], ..large },
         ConvShape { outputs: 512, inputs: 512, batch: 1, ..sides(7) },

@@ -37,6 +37,10 @@ pub(in super::super) fn tiles_of_weights(shape: &ConvShape) -> Option<Edge> {
     /// Numbers of tiles of a batch below which transforms cost as much as they save. With 16 of 4 x 4 places the gradient for 64 channels
     /// took 0.5 of the time and that for 512 0.8, with 8 of them that for 256 as long.
     const LEAST: [usize; 2] = [24, 16];
+    if of_pictures(shape) && shape.inputs <= LONGEST {
+        // Half of the right factor would be empty (`weights::CHANNELS`), which the fewer products of volumes alone make up for.
+        return None;
+    }
     let enough = |tiles: usize, least: usize| slices(shape) * tiles >= least;
     if is_possible::<FourByFour>(shape) && enough(tiles_of_slice::<FourByFour>(shape), LEAST[1]) {
         Some(Edge::Four)
