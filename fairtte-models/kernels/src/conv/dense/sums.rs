@@ -25,11 +25,6 @@ pub(super) trait WeightSum: Sync {
     /// Input channels of a unit.
     fn block_channels(&self) -> usize;
 
-    /// Maximum number of output channels of a unit.
-    fn most_outputs(&self) -> usize {
-        usize::MAX
-    }
-
     /// Number of bands.
     fn bands(&self) -> usize;
 
@@ -60,7 +55,6 @@ pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     let whole = outputs * blocks.clone().map(|channels| sum.numbers(channels.len())).sum::<usize>();
     let parts = TASKS.div_ceil(blocks.len()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
     let groups = TASKS.div_ceil(blocks.len() * parts).min(outputs.div_ceil(LEAST_ROWS));
-    let groups = groups.max(outputs.div_ceil(sum.most_outputs()));
     let units = units(sum, dw, groups);
     if parts == 1 {
         let run = |unit: Unit| {

@@ -167,11 +167,6 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         CHANNELS
     }
 
-    /// The transforms of a band of more would take more than 5 MB for each thread.
-    fn most_outputs(&self) -> usize {
-        256
-    }
-
     fn bands(&self) -> usize {
         self.bands.len()
     }
