@@ -184,8 +184,12 @@ pub(crate) fn conv_norm_2d<'a>(
     x: Unnormed<'_, 4>,
     activation: Activation,
 ) -> Unnormed<'a, 4> {
-    let layer =
-        Layer { settings: settings_2d(conv), weight: conv.weight.val(), bias: bias_of(conv.bias.as_ref()), norm };
+    let layer = Layer {
+        settings: settings_2d(conv),
+        weight: conv.weight.val(),
+        bias: conv.bias.as_ref().map(Param::val),
+        norm,
+    };
     layer.forward(x, activation, |x| conv2d(conv, x))
 }
 
@@ -196,8 +200,12 @@ pub(crate) fn conv_norm_3d<'a>(
     x: Unnormed<'_, 5>,
     activation: Activation,
 ) -> Unnormed<'a, 5> {
-    let layer =
-        Layer { settings: settings_3d(conv), weight: conv.weight.val(), bias: bias_of(conv.bias.as_ref()), norm };
+    let layer = Layer {
+        settings: settings_3d(conv),
+        weight: conv.weight.val(),
+        bias: conv.bias.as_ref().map(Param::val),
+        norm,
+    };
     layer.forward(x, activation, |x| conv3d(conv, x))
 }
 
@@ -227,11 +235,7 @@ pub(crate) fn conv_2d_of(conv: &Conv2d, x: Unnormed<'_, 4>) -> Tensor<4> {
 }
 
 fn conv_2d_link(conv: &Conv2d, of_x: [usize; 4]) -> Option<Link> {
-    conv_link(settings_2d(conv)?, of_x, &conv.weight.val(), bias_of(conv.bias.as_ref()).as_ref())
-}
-
-fn bias_of(bias: Option<&Param<Tensor<1>>>) -> Option<Tensor<1>> {
-    bias.map(Param::val)
+    conv_link(settings_2d(conv)?, of_x, &conv.weight.val(), conv.bias.as_ref().map(Param::val).as_ref())
 }
 
 /// A convolution and the norm after it.

@@ -19,17 +19,26 @@ pub(super) fn batch_norm<B: Host>(
     let layer = layer::<B>([x, gamma, beta], activation);
     let mut found = Statistics::default();
     let output = made::<B>(x.shape(), |y| found = kernels::norm::batch_norm::forward(B::values(x), &layer, epsilon, y));
-    let of_statistics = of_statistics::<B>(&found);
-    let measured = [of_statistics[0].clone(), vector::<B>(&found.variance)];
-    let saved =
-        if keep { [x, gamma, beta].map(Clone::clone).into_iter().chain(of_statistics).collect() } else { vec![] };
-    Forward { output, statistics: Some(measured), saved }
+    measured::<B>(output, &found, &[x, gamma, beta], keep)
 }
 
-/// Mean, inverse deviation, offset, scale and shift of each channel.
-pub(super) fn of_statistics<B: Host>(found: &Statistics) -> [FloatTensor<B>; 5] {
-    let Statistics { mean, inverse_deviation, offset, scale, shift, .. } = found;
-    [mean, inverse_deviation, offset, scale, shift].map(|values| vector::<B>(values))
+/// The result of an operation that begins with a norm; with `keep`, its inputs are saved, and mean, inverse deviation, offset, scale and
+/// shift of each channel.
+pub(super) fn measured<B: Host>(
+    output: FloatTensor<B>,
+    found: &Statistics,
+    inputs: &[&FloatTensor<B>],
+    keep: bool,
+) -> Forward<B> {
+    let mean = vector::<B>(&found.mean);
+    let saved = if keep {
+        let others = [&found.inverse_deviation, &found.offset, &found.scale, &found.shift];
+        let of_channels = std::iter::once(mean.clone()).chain(others.map(|values| vector::<B>(values)));
+        inputs.iter().map(|&input| input.clone()).chain(of_channels).collect()
+    } else {
+        vec![]
+    };
+    Forward { output, statistics: Some([mean, vector::<B>(&found.variance)]), saved }
 }
 
 /// Mean, inverse deviation and offset as the gradients take them.
@@ -85,14 +94,7 @@ pub(super) fn depthwise<B: Host>(
     let output = made::<B>(Shape::from([shape.batch, shape.outputs, height, width]), |y| {
         found = normed_depthwise::forward(B::values(x), &layer, epsilon, B::values(weight), &shape, y);
     });
-    let of_statistics = of_statistics::<B>(&found);
-    let measured = [of_statistics[0].clone(), vector::<B>(&found.variance)];
-    let saved = if keep {
-        [x, gamma, beta, weight].map(Clone::clone).into_iter().chain(of_statistics).collect()
-    } else {
-        vec![]
-    };
-    Forward { output, statistics: Some(measured), saved }
+    measured::<B>(output, &found, &[x, gamma, beta, weight], keep)
 }
 
 /// Gradients of all inputs from what [`depthwise`] saved.

@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 
 use super::super::operation::Forward;
-use super::norm::{applied, layer, normalisation, of_statistics};
+use super::norm::{applied, layer, measured, normalisation};
 use super::{Host, exactly, made, overwritten, vector};
 use crate::kernels::Activation;
 use crate::kernels::norm::batch_norm::Statistics;
@@ -26,16 +26,12 @@ pub(super) fn forward<B: Host>(
     let mut found = None;
     let output = made::<B>(x.shape(), |y| found = Some(squeeze_excite::forward(B::values(x), &block, epsilon, y)));
     let (statistics, gates): (Statistics, Gates) = found.expect("was computed");
-    let of_statistics = of_statistics::<B>(&statistics);
-    let measured = [of_statistics[0].clone(), vector::<B>(&statistics.variance)];
-    let saved = if keep {
-        let of_gates = [gates.means, gates.squeezed, gates.excited].map(|values| vector::<B>(&values));
-        let inputs = std::iter::once(x).chain(parameters).cloned();
-        inputs.chain(of_statistics).chain(of_gates).collect()
-    } else {
-        vec![]
-    };
-    Forward { output, statistics: Some(measured), saved }
+    let inputs: Vec<_> = std::iter::once(x).chain(parameters).collect();
+    let mut result = measured::<B>(output, &statistics, &inputs, keep);
+    if keep {
+        result.saved.extend([gates.means, gates.squeezed, gates.excited].map(|values| vector::<B>(&values)));
+    }
+    result
 }
 
 /// The output of [`forward`] from what that saved.
@@ -54,9 +50,7 @@ pub(super) fn gradients<B: Host>(
 ) -> Vec<Option<FloatTensor<B>>> {
     let output = if saved.len() > SAVED { saved.pop() } else { None };
     let saved: [FloatTensor<B>; SAVED] = exactly(saved);
-    let [x, .., means, squeezed, excited] = &saved;
-    let [_, _, _, _, _, _, _, mean, inverse_deviation, offset, scale, shift, ..] = &saved;
-    let parameters = &saved[1..7];
+    let [x, parameters @ .., mean, inverse_deviation, offset, scale, shift, means, squeezed, excited] = &saved;
     let block = block::<B>(x, parameters, activation);
     let kept = Kept { means: B::values(means), squeezed: B::values(squeezed), excited: B::values(excited) };
     let measured = (normalisation::<B>([mean, inverse_deviation, offset]), applied::<B>([mean, scale, shift]));

@@ -149,9 +149,7 @@ impl Patches<'_> {
             }
         }
     }
-}
 
-impl Patches<'_> {
     /// The rows of the factor are pieces of the planes: the kernel has one element, and its places are those of the input.
     fn is_input(&self) -> bool {
         self.taps == [[0; 3]] && self.stride == [1; 3] && self.grid == self.size

@@ -74,13 +74,9 @@ impl<'a> Staged<'a> {
     fn panels(&self, band: &Band, channels: usize) -> Vec<Panel> {
         let tile = TileSize::in_use().columns;
         let kernel = self.shape.kernel;
-        let [_, height, width] = self.seen(band);
         let row = kernel[2] * channels;
         let mut panels = Vec::new();
-        for (index, (depth, line)) in
-            (0..kernel[0]).flat_map(|depth| (0..kernel[1]).map(move |line| (depth, line))).enumerate()
-        {
-            let first = (depth * height + line) * width * channels;
+        for (index, first) in self.kernel_rows(band, channels).enumerate() {
             panels.extend((0..row).step_by(tile).map(|at| Panel {
                 first: first + at,
                 segment: 0,
@@ -89,6 +85,13 @@ impl<'a> Staged<'a> {
             }));
         }
         panels
+    }
+
+    /// Where the rows of the kernel begin in the stage, from the first column of a place on.
+    fn kernel_rows(&self, band: &Band, channels: usize) -> impl Iterator<Item = usize> + use<> {
+        let [depth, lines, _] = self.shape.kernel;
+        let [_, height, width] = self.seen(band);
+        (0..depth).flat_map(move |depth| (0..lines).map(move |line| (depth * height + line) * width * channels))
     }
 
     /// Where the first column of each place is in the stage.
@@ -116,14 +119,10 @@ impl<'a> Staged<'a> {
         offsets: &[usize],
         gathered: &mut [f32],
     ) -> (Vec<Panel>, Vec<usize>) {
-        let kernel = self.shape.kernel;
-        let [_, height, width] = self.seen(band);
-        let row = kernel[2] * channels;
-        let columns = kernel[0] * kernel[1] * row;
+        let columns = self.shape.taps() * channels;
         let pitch = columns.next_multiple_of(LINE);
-        let rows = (0..kernel[0]).flat_map(|depth| (0..kernel[1]).map(move |line| (depth * height + line) * width));
-        let rows: Vec<usize> = rows.map(|line| line * channels).collect();
-        vectorized!(copy_rows(staged, offsets, &rows, row, pitch, gathered));
+        let rows: Vec<usize> = self.kernel_rows(band, channels).collect();
+        vectorized!(copy_rows(staged, offsets, &rows, self.shape.kernel[2] * channels, pitch, gathered));
         let panel = |columns: Range<usize>| Panel {
             first: columns.start,
             segment: 0,
@@ -226,12 +225,13 @@ impl WeightSum for Staged<'_> {
         gemm::with_scratch(lengths, |[staged, gathered, left]| {
             for (index, band) in bands.iter().enumerate() {
                 self.fill(band, channels.clone(), staged);
-                let mut offsets = self.offsets(band, channels.len());
-                let mut panels = self.panels(band, channels.len());
-                if ragged {
-                    (panels, offsets) = self.gather(band, channels.len(), staged, &offsets, gathered);
-                }
-                let right: &[f32] = if ragged { gathered } else { staged };
+                let offsets = self.offsets(band, channels.len());
+                let (right, (panels, offsets)) = if ragged {
+                    let found = self.gather(band, channels.len(), staged, &offsets, gathered);
+                    (&*gathered, found)
+                } else {
+                    (&*staged, (self.panels(band, channels.len()), offsets))
+                };
                 let row_blocks = n_rows.div_ceil(Blocks::in_use().rows);
                 for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
                     let of_block = outputs.start + rows.start..outputs.start + rows.end;

@@ -5,8 +5,8 @@
 //! at once in registers, as neighbouring rows need the same loads. At stride 1 the gradient of the input is the
 //! convolution of the gradient of the output with the turned kernel, at stride 2 four such convolutions with the even
 //! and odd taps. The gradient of the kernel is summed in registers over the rows of a plane and in double precision
-//! over planes. The loops are in `planes.rs` and `taps.rs`; `normed.rs` computes a batch norm before the convolution with it. Small planes have loops of their own (`narrow.rs`), and
-//! strides above 2 use plain ones (`strided.rs`).
+//! over planes. The loops are in `planes.rs` and `taps.rs`; `normed.rs` computes a batch norm before the convolution with it. Small
+//! planes have loops of their own (`narrow.rs`), and strides above 2 use plain ones (`strided.rs`).
 
 mod frames;
 mod narrow;

@@ -67,16 +67,13 @@ impl<C: Curve> Forward<'_, C> {
     /// The channels from `first` on that `measured` has places for; `y` are their planes of every sample.
     fn channels(&self, first: usize, room: &mut Room, y: &mut [&mut [f32]], measured: &mut [Moments]) {
         let (input, output, taps) = (self.shape.input_plane(), self.shape.output_plane(), self.shape.taps());
-        let sample = self.shape.inputs * input;
         let mut affine = Vec::with_capacity(measured.len());
         for (channel, measured) in (first..).zip(&mut *measured) {
-            let planes = self.x.chunks_exact(sample).map(|sample| &sample[channel * input..][..input]);
-            *measured = channel::measure(planes, self.epsilon);
-            let (gamma, beta) = (self.norm.gamma[channel], self.norm.beta[channel]);
-            affine.push(Affine::normalising(measured, gamma, beta, self.epsilon));
+            *measured = channel::measure(self.norm.planes(self.x, channel), self.epsilon);
+            affine.push(self.norm.affine(channel, measured, self.epsilon));
         }
         let mut scratch = std::mem::take(&mut room.scratch);
-        for (x, y) in self.x.chunks_exact(sample).zip(y) {
+        for (x, y) in self.x.chunks_exact(self.norm.sample()).zip(y) {
             for (index, affine) in affine.chunks(room.planes).enumerate() {
                 let before = index * room.planes;
                 let x = &x[(first + before) * input..];

@@ -3,7 +3,7 @@
 use super::*;
 use crate::arrays::{assert_near, on_any_number_of_threads, random};
 
-fn shape(
+pub(super) fn shape(
     batch: usize,
     channels: usize,
     [height, width]: [usize; 2],

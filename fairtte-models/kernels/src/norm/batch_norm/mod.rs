@@ -55,6 +55,17 @@ impl Layer<'_> {
         assert_eq!(x.len() % (channels * plane).max(1), 0, "whole samples of {channels} channels of {plane}");
     }
 
+    /// How a channel of these moments is normalised.
+    pub(crate) fn affine(&self, channel: usize, moments: &Moments, epsilon: f64) -> Affine {
+        Affine::normalising(moments, self.gamma[channel], self.beta[channel], epsilon)
+    }
+
+    /// The planes of a channel in all samples.
+    pub(crate) fn planes<'x>(&self, x: &'x [f32], channel: usize) -> impl Iterator<Item = &'x [f32]> + use<'x> {
+        let plane = self.plane;
+        x.chunks_exact(self.sample()).map(move |sample| &sample[channel * plane..][..plane])
+    }
+
     /// As its gradients need it.
     pub(crate) fn normalised_by(&self, normalisation: Normalisation) -> Vec<Channel> {
         let Normalisation { mean, inverse_deviation, offset } = normalisation;
@@ -175,7 +186,7 @@ pub(crate) struct Affine {
 }
 
 impl Affine {
-    pub(crate) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
+    pub(super) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
         let scale = f64::from(gamma) * inverse_deviation(moments, epsilon);
         // The rounding error of the mean goes into the shift.
         let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
@@ -342,7 +353,7 @@ fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y:
             let channel = task * group + index;
             let mut segments = channel::segments(x, channels, plane, channel, index, &mut parts);
             *measured = moments(&segments, epsilon);
-            let affine = Affine::normalising(measured, layer.gamma[channel], layer.beta[channel], epsilon);
+            let affine = layer.affine(channel, measured, epsilon);
             channel::normalise(&mut segments, affine, curve);
         }
     });
@@ -364,19 +375,21 @@ fn backward(
     } else if plane < features::LIMIT {
         features::gradients(x, plane, &channels, frozen, curve, gradient)
     } else {
-        backward_planes(x, plane, &channels, frozen, curve, gradient)
+        backward_planes(x, plane, &channels, frozen, curve, gradient, |_, _| ())
     });
     ParameterGradients::from_sums(&sums)
 }
 
-/// Sums of q and of q h of each channel; `gradient` becomes that of x.
-fn backward_planes<C: Curve>(
+/// Sums of q and of q h of each channel; `gradient` becomes that of x. Before a channel is computed, `prepare` may change the gradient
+/// of each of its planes, of which it gets the index.
+pub(super) fn backward_planes<C: Curve>(
     x: &[f32],
     plane: usize,
     layer: &[Channel],
     frozen: bool,
     curve: C,
     gradient: &mut [f32],
+    prepare: impl Fn(usize, &mut [f32]) + Sync,
 ) -> Vec<[f64; 2]> {
     let channels = layer.len();
     let count = x.len() / channels;
@@ -386,6 +399,9 @@ fn backward_planes<C: Curve>(
     tasks.enumerate().for_each(|(task, (mut parts, sums))| {
         for (index, sums) in sums.iter_mut().enumerate() {
             let channel = task * group + index;
+            for (sample, part) in parts.iter_mut().enumerate() {
+                prepare(sample * channels + channel, &mut part[index * plane..][..plane]);
+            }
             let mut segments = channel::segments(x, channels, plane, channel, index, &mut parts);
             *sums = channel::backward(&mut segments, layer[channel], count as f64, frozen, curve);
         }

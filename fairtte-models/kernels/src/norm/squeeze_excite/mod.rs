@@ -15,7 +15,9 @@ use rayon::prelude::*;
 
 use crate::activation::{self, Activation, Curve, Identity, with_curve};
 use crate::conv::{self, ConvShape};
-use crate::norm::batch_norm::{self, Applied, Layer, Normalisation, Statistics, TASK, channel, features};
+use crate::norm::batch_norm::{
+    self, Applied, Layer, Normalisation, Statistics, TASK, backward_planes, channel, features,
+};
 use crate::norm::moments::{Moments, PIECE};
 use crate::norm::squeeze_excite::planes::{Gated, Means, Products, ScaleAndShift};
 use crate::tasks::{by_channels, units_per_task};
@@ -188,8 +190,8 @@ pub fn repeat(x: &[f32], layer: &Layer, applied: Applied, excited: &[f32], y: &m
 /// Statistics of `x`, and the means of the planes after norm and activation: the values of a channel are in the cache when they are
 /// read again.
 fn measure<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C) -> (Statistics, Vec<f32>) {
-    let (channels, plane, sample) = (layer.channels(), layer.plane, layer.sample());
-    let batch = x.len() / sample;
+    let (channels, plane) = (layer.channels(), layer.plane);
+    let batch = x.len() / layer.sample();
     let group = units_per_task(channels, batch * plane, TASK);
     let mut measured = vec![Moments::default(); channels];
     let mut means = vec![0.0; batch * channels];
@@ -197,10 +199,9 @@ fn measure<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C) -> (Stati
     tasks.enumerate().for_each(|(task, (mut means, measured))| {
         for (index, measured) in measured.iter_mut().enumerate() {
             let channel = task * group + index;
-            let planes = || x.chunks_exact(sample).map(|sample| &sample[channel * plane..][..plane]);
-            *measured = channel::measure(planes(), epsilon);
-            let affine = batch_norm::Affine::normalising(measured, layer.gamma[channel], layer.beta[channel], epsilon);
-            for (means, x) in means.iter_mut().zip(planes()) {
+            *measured = channel::measure(layer.planes(x, channel), epsilon);
+            let affine = layer.affine(channel, measured, epsilon);
+            for (means, x) in means.iter_mut().zip(layer.planes(x, channel)) {
                 means[index] = (simd::run(Means { x, affine, curve }) / plane as f64) as f32;
             }
         }
@@ -238,8 +239,12 @@ pub fn gradients(
         let norm = batch_norm::gradients(x, norm, normalisation, gradient);
         return ParameterGradients { norm, squeeze, excite };
     }
+    let scale_and_shift = |place: usize, values: &mut [f32]| {
+        simd::run(ScaleAndShift { factor: gates[place], shift: d_means[place] / plane as f32, values });
+    };
+    let channels = norm.normalised_by(normalisation);
     let sums = with_curve!(norm.activation, curve => {
-        of_planes(x, norm, normalisation, [&gates, &d_means], curve, gradient)
+        backward_planes(x, plane, &channels, false, curve, gradient, scale_and_shift)
     });
     ParameterGradients { norm: batch_norm::ParameterGradients::from_sums(&sums), squeeze, excite }
 }
@@ -256,15 +261,7 @@ fn from_output(y: &[f32], plane: usize, excited: &[f32], dy: &[f32]) -> Vec<f32>
 
 /// The same from the input.
 fn from_input(x: &[f32], norm: &Layer, applied: Applied, excited: &[f32], dy: &[f32]) -> Vec<f32> {
-    let plane = norm.plane;
-    let mut d_gates = if plane < features::LIMIT {
-        let mut h = vec![0.0; x.len()];
-        batch_norm::repeat(x, norm, applied, &mut h);
-        let unchanged = Applied { mean: &[0.0], scale: &[1.0], shift: &[0.0] };
-        of_factors(&h, plane, unchanged, Identity, dy)
-    } else {
-        with_curve!(norm.activation, curve => of_factors(x, plane, applied, curve, dy))
-    };
+    let mut d_gates = with_curve!(norm.activation, curve => of_factors(x, norm.plane, applied, curve, dy));
     activation::gradient(Activation::Sigmoid, excited, &mut d_gates);
     d_gates
 }
@@ -280,37 +277,6 @@ fn of_factors<C: Curve>(x: &[f32], plane: usize, applied: Applied, curve: C, dy:
         for (index, (sum, (x, dy))) in sums.iter_mut().zip(planes_of_task).enumerate() {
             let affine = applied.of((task * planes + index) % channels);
             *sum = simd::run(Products { x, affine, curve, dy }) as f32;
-        }
-    });
-    sums
-}
-
-/// Sums of q and of q h of each channel; `gradient` becomes that of x.
-fn of_planes<C: Curve>(
-    x: &[f32],
-    layer: &Layer,
-    normalisation: Normalisation,
-    [gates, d_means]: [&[f32]; 2],
-    curve: C,
-    gradient: &mut [f32],
-) -> Vec<[f64; 2]> {
-    let (plane, channels) = (layer.plane, layer.channels());
-    let of_channels = layer.normalised_by(normalisation);
-    let count = x.len() / channels;
-    let group = units_per_task(channels, count, TASK);
-    let mut sums = vec![[0.0; 2]; channels];
-    let tasks = by_channels(gradient, channels, plane, group).into_par_iter().zip(sums.par_chunks_mut(group));
-    tasks.enumerate().for_each(|(task, (mut parts, sums))| {
-        for (index, sums) in sums.iter_mut().enumerate() {
-            let channel = task * group + index;
-            for (sample, part) in parts.iter_mut().enumerate() {
-                let of_sample = sample * channels + channel;
-                let (factor, shift) = (gates[of_sample], d_means[of_sample] / plane as f32);
-                let values = &mut part[index * plane..][..plane];
-                simd::run(ScaleAndShift { factor, shift, values });
-            }
-            let mut segments = channel::segments(x, channels, plane, channel, index, &mut parts);
-            *sums = channel::backward(&mut segments, of_channels[channel], count as f64, false, curve);
         }
     });
     sums

@@ -2,39 +2,27 @@ use super::*;
 use crate::activation::Activation;
 use crate::arrays::{assert_near, on_any_number_of_threads, random, wide};
 use crate::conv;
+use crate::conv::depthwise::tests::shape;
 use crate::norm::batch_norm;
 
 const EPSILON: f64 = 1e-5;
 
-/// Batch, channels, height and width, side, stride and padding: planes of several, of one and of parts of a buffer.
-const SHAPES: [([usize; 4], [usize; 3]); 8] = [
-    ([3, 40, 9, 9], [3, 1, 1]),
-    ([2, 37, 14, 14], [5, 1, 2]),
-    ([16, 33, 17, 19], [3, 2, 1]),
-    ([2, 35, 28, 20], [5, 2, 2]),
-    ([1, 33, 40, 12], [3, 1, 0]),
-    ([2, 34, 112, 112], [3, 2, 1]),
-    ([1, 33, 30, 31], [3, 3, 1]),
-    ([11, 32, 112, 112], [3, 1, 1]),
+/// Arguments of [`shape`]: planes of several, of one and of parts of a buffer.
+const SHAPES: [(usize, usize, [usize; 2], usize, usize, usize); 8] = [
+    (3, 40, [9, 9], 3, 1, 1),
+    (2, 37, [14, 14], 5, 1, 2),
+    (16, 33, [17, 19], 3, 2, 1),
+    (2, 35, [28, 20], 5, 2, 2),
+    (1, 33, [40, 12], 3, 1, 0),
+    (2, 34, [112, 112], 3, 2, 1),
+    (1, 33, [30, 31], 3, 3, 1),
+    (11, 32, [112, 112], 3, 1, 1),
 ];
-
-fn shape([batch, channels, height, width]: [usize; 4], [side, stride, padding]: [usize; 3]) -> ConvShape {
-    ConvShape {
-        batch,
-        inputs: channels,
-        outputs: channels,
-        size: [1, height, width],
-        kernel: [1, side, side],
-        stride: [1, stride, stride],
-        padding: [0, padding, padding],
-        groups: channels,
-    }
-}
 
 #[test]
 fn the_layer_has_the_bits_of_its_parts_one_after_the_other_on_any_number_of_threads() {
-    for (sizes, kernel) in SHAPES {
-        let shape = shape(sizes, kernel);
+    for (batch, channels, size, side, stride, padding) in SHAPES {
+        let shape = shape(batch, channels, size, side, stride, padding);
         assert!(covers(&shape));
         let [inputs, weights, outputs] = shape.lengths();
         let mut x = random(1, inputs);
@@ -59,8 +47,8 @@ fn the_layer_has_the_bits_of_its_parts_one_after_the_other_on_any_number_of_thre
             let parts = batch_norm::gradients(&x, &norm, statistics.normalisation(), &mut dx);
             let expected = [y, dx, dw, parts.gamma, parts.beta, statistics.mean, statistics.variance];
             for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                assert!(found.iter().all(|value| value.is_finite()), "result {what} at {sizes:?}, {activation:?}");
-                let what = format!("result {what} at {sizes:?}, kernel {kernel:?}, {activation:?}");
+                assert!(found.iter().all(|value| value.is_finite()), "result {what} at {shape:?}, {activation:?}");
+                let what = format!("result {what} at {shape:?}, {activation:?}");
                 if what.starts_with("result 2") {
                     // Summed over all samples before single precision is left, not over a few.
                     assert_near(&what, found, &wide(expected), 5e-7);
@@ -74,16 +62,16 @@ fn the_layer_has_the_bits_of_its_parts_one_after_the_other_on_any_number_of_thre
 
 #[test]
 fn small_planes_and_other_convolutions_are_not_covered() {
-    assert!(!covers(&shape([2, 16, 8, 8], [3, 1, 1])));
-    assert!(!covers(&shape([2, 16, 16, 16], [3, 2, 1])));
-    assert!(!covers(&ConvShape { groups: 1, ..shape([2, 16, 20, 20], [3, 1, 1]) }));
-    assert!(covers(&shape([2, 16, 9, 2], [3, 1, 1])));
+    assert!(!covers(&shape(2, 16, [8, 8], 3, 1, 1)));
+    assert!(!covers(&shape(2, 16, [16, 16], 3, 2, 1)));
+    assert!(!covers(&ConvShape { groups: 1, ..shape(2, 16, [20, 20], 3, 1, 1) }));
+    assert!(covers(&shape(2, 16, [9, 2], 3, 1, 1)));
 }
 
 #[test]
 #[should_panic(expected = "plane and channels of the norm")]
 fn a_norm_of_other_channels_is_refused() {
-    let shape = shape([1, 2, 9, 9], [3, 1, 1]);
+    let shape = shape(1, 2, [9, 9], 3, 1, 1);
     let norm = Layer { plane: 81, gamma: &[1.0], beta: &[0.0], activation: Activation::Relu };
     let _ = forward(&[0.0; 162], &norm, EPSILON, &[0.0; 18], &shape, &mut [0.0; 162]);
 }
