@@ -11,7 +11,7 @@
 
 use rayon::prelude::*;
 
-use crate::simd::elementary::{logistic, normal};
+use crate::simd::elementary::{exp_of_any, logistic, normal};
 use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};
 
@@ -140,8 +140,7 @@ impl Curve for Relu {
 
     #[inline(always)]
     fn value<S: Vectors>(self, simd: S, x: S::f32s) -> S::f32s {
-        let zero = simd.splat_f32s(0.0);
-        simd.select_f32s(simd.less_than_f32s(x, zero), zero, x)
+        simd.at_least(x, 0.0)
     }
 
     #[inline(always)]
@@ -156,13 +155,18 @@ impl Curve for Silu {
 
     #[inline(always)]
     fn value<S: Vectors>(self, simd: S, x: S::f32s) -> S::f32s {
-        simd.mul_f32s(x, logistic(simd, x).0)
+        let tail = exp_of_any(simd, simd.neg_f32s(x));
+        simd.div_f32s(x, simd.add_f32s(tail, simd.splat_f32s(1.0)))
     }
 
     #[inline(always)]
     fn backward<S: Vectors>(self, simd: S, x: S::f32s, gradient: S::f32s) -> S::f32s {
-        let (p, rest) = logistic(simd, x);
-        let slope = simd.mul_f32s(p, simd.multiply_add(x, rest, simd.splat_f32s(1.0)));
+        let one = simd.splat_f32s(1.0);
+        let tail = exp_of_any(simd, simd.neg_f32s(x));
+        let p = simd.div_f32s(one, simd.add_f32s(tail, one));
+        // Where p is 0 because the tail is infinite, the slope is 0 whatever the finite factor is.
+        let rest = simd.mul_f32s(simd.at_most(tail, f32::MAX), p);
+        let slope = simd.mul_f32s(p, simd.multiply_add(x, rest, one));
         simd.mul_f32s(gradient, slope)
     }
 }

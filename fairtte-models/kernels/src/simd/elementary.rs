@@ -25,20 +25,9 @@ const LIFTED: f32 = 127.0 + 64.0;
 const LOWER: f32 = 5.421_011e-20;
 /// Below this value e^x rounds to zero.
 const LEAST: f32 = -104.0;
-
-/// `value`, but `bound` where it is less; NaN is kept.
-#[inline(always)]
-fn at_least<S: Vectors>(simd: S, value: S::f32s, bound: f32) -> S::f32s {
-    let bound = simd.splat_f32s(bound);
-    simd.select_f32s(simd.less_than_f32s(value, bound), bound, value)
-}
-
-/// `value`, but `bound` where it is greater; NaN is kept.
-#[inline(always)]
-fn at_most<S: Vectors>(simd: S, value: S::f32s, bound: f32) -> S::f32s {
-    let bound = simd.splat_f32s(bound);
-    simd.select_f32s(simd.less_than_f32s(bound, value), bound, value)
-}
+/// Arguments whose n is -127, where the bits of 2^n are those of 0, and 128, where they are those of infinity.
+const SMALLEST: f32 = -88.0;
+const LARGEST: f32 = 88.75;
 
 /// The polynomial with these coefficients, lowest first, at `x`.
 #[inline(always)]
@@ -63,7 +52,7 @@ fn reduced<S: Vectors>(simd: S, x: S::f32s, n: S::f32s, rest: Option<S::f32s>) -
     simd.add_f32s(sum, simd.splat_f32s(1.0))
 }
 
-/// 2^(k - 127) for integers k in 0..=254 that [`ROUND`] has been added to.
+/// 2^(k - 127) for integers k in 0..=255 (0 and infinity at the ends) that [`ROUND`] has been added to.
 #[inline(always)]
 fn power<S: Vectors>(simd: S, biased: S::f32s) -> S::f32s {
     let bits = simd.transmute_u32s_f32s(biased);
@@ -73,7 +62,7 @@ fn power<S: Vectors>(simd: S, biased: S::f32s) -> S::f32s {
 /// e^(x + rest) for x <= 0 and |rest| < 1.
 #[inline(always)]
 fn exp_in_parts<S: Vectors>(simd: S, x: S::f32s, rest: Option<S::f32s>) -> S::f32s {
-    let x = at_least(simd, x, LEAST);
+    let x = simd.at_least(x, LEAST);
     let lifted = simd.splat_f32s(ROUND + LIFTED);
     let sum = rest.map_or(x, |rest| simd.add_f32s(x, rest));
     let biased = simd.multiply_add(sum, simd.splat_f32s(std::f32::consts::LOG2_E), lifted);
@@ -85,6 +74,16 @@ fn exp_in_parts<S: Vectors>(simd: S, x: S::f32s, rest: Option<S::f32s>) -> S::f3
 #[inline(always)]
 pub(crate) fn exp_of_nonpositive<S: Vectors>(simd: S, x: S::f32s) -> S::f32s {
     exp_in_parts(simd, x, None)
+}
+
+/// e^x, infinite above 88.4 and 0 below -87.7, where 2^n has no normal number; a number for NaN too, which the caller keeps.
+/// Cheaper than [`exp_of_nonpositive`], whose small results are exact.
+#[inline(always)]
+pub(crate) fn exp_of_any<S: Vectors>(simd: S, x: S::f32s) -> S::f32s {
+    let x = simd.at_most(simd.at_least(x, SMALLEST), LARGEST);
+    let bias = simd.splat_f32s(ROUND + 127.0);
+    let biased = simd.multiply_add(x, simd.splat_f32s(std::f32::consts::LOG2_E), bias);
+    simd.mul_f32s(reduced(simd, x, simd.sub_f32s(biased, bias), None), power(simd, biased))
 }
 
 /// p = 1 / (1 + e^-x) and 1 - p.
@@ -118,7 +117,7 @@ const FARTHEST: f32 = 20.0;
 #[inline(always)]
 pub(crate) fn normal<S: Vectors>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     let one = simd.splat_f32s(1.0);
-    let distance = at_most(simd, simd.abs_f32s(x), FARTHEST);
+    let distance = simd.at_most(simd.abs_f32s(x), FARTHEST);
     // The square of the upper half of the bits is exact.
     let upper = simd.and_u32s(simd.transmute_u32s_f32s(distance), simd.splat_u32s(0xFFFF_F000));
     let upper = simd.transmute_f32s_u32s(upper);

@@ -86,6 +86,20 @@ pub(crate) trait Vectors: pulp::Simd {
         self.mul_add_f32s(a, b, c)
     }
 
+    /// `value`, but `bound` where it is less; NaN is kept.
+    #[inline(always)]
+    fn at_least(self, value: Self::f32s, bound: f32) -> Self::f32s {
+        let bound = self.splat_f32s(bound);
+        self.select_f32s(self.less_than_f32s(value, bound), bound, value)
+    }
+
+    /// `value`, but `bound` where it is greater; NaN is kept.
+    #[inline(always)]
+    fn at_most(self, value: Self::f32s, bound: f32) -> Self::f32s {
+        let bound = self.splat_f32s(bound);
+        self.select_f32s(self.less_than_f32s(bound, value), bound, value)
+    }
+
     /// The values at the even and those at the odd places of two vectors one after the other.
     #[inline(always)]
     fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
@@ -163,8 +177,27 @@ impl<K: Kernel, S: Vectors> pulp::NullaryFnOnce for Call<K, S> {
     }
 }
 
+/// The two bounds in one instruction each: of two operands, of which one is NaN, x86 returns the second.
+macro_rules! bounds_of_x86 {
+    () => {
+        #[inline(always)]
+        fn at_least(self, value: Self::f32s, bound: f32) -> Self::f32s {
+            use pulp::Simd as _;
+            self.max_f32s(self.splat_f32s(bound), value)
+        }
+
+        #[inline(always)]
+        fn at_most(self, value: Self::f32s, bound: f32) -> Self::f32s {
+            use pulp::Simd as _;
+            self.min_f32s(self.splat_f32s(bound), value)
+        }
+    };
+}
+
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Vectors for pulp::x86::V4 {
+    bounds_of_x86!();
+
     #[inline(always)]
     fn deinterleave(self, pair: [Self::f32s; 2]) -> [Self::f32s; 2] {
         const EVEN: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
@@ -189,6 +222,8 @@ fn permuted(simd: pulp::x86::V4, [a, b]: [pulp::f32x16; 2], places: [u32; 16]) -
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Vectors for pulp::x86::V3 {
+    bounds_of_x86!();
+
     #[inline(always)]
     fn deinterleave(self, [a, b]: [Self::f32s; 2]) -> [Self::f32s; 2] {
         let (avx, [a, b]) = (self.avx, [pulp::cast(a), pulp::cast(b)]);

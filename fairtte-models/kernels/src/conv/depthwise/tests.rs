@@ -59,7 +59,7 @@ const SHAPES: [(usize, usize, [usize; 2], usize, usize, usize); 32] = [
 ];
 
 /// y, dx and dw by the definition, tap by tap, in double precision.
-fn expected(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape) -> [Vec<f64>; 3] {
+pub(super) fn expected(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape) -> [Vec<f64>; 3] {
     let ([_, height, width], [_, output_height, output_width]) = (shape.size, shape.output());
     let (side, stride, padding) = (shape.kernel[1], shape.stride[1], shape.padding[1]);
     let mut results = [vec![0.0; dy.len()], vec![0.0; x.len()], vec![0.0; w.len()]];

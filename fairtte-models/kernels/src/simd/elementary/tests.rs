@@ -13,6 +13,7 @@ struct Over<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Function {
     ExpOfNonpositive,
+    ExpOfAny,
     Logistic,
     Complement,
     Distribution,
@@ -29,6 +30,7 @@ impl Kernel for Over<'_> {
         for vector in vectors {
             *vector = match self.function {
                 Function::ExpOfNonpositive => exp_of_nonpositive(simd, *vector),
+                Function::ExpOfAny => exp_of_any(simd, *vector),
                 Function::Logistic => logistic(simd, *vector).0,
                 Function::Complement => logistic(simd, *vector).1,
                 Function::Distribution => normal(simd, *vector).0,
@@ -65,7 +67,7 @@ fn tail(a: f64) -> f64 {
 fn exact(function: Function, x: f64) -> f64 {
     let logistic = |x: f64| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) };
     match function {
-        Function::ExpOfNonpositive => x.exp(),
+        Function::ExpOfNonpositive | Function::ExpOfAny => x.exp(),
         Function::Logistic => logistic(x),
         Function::Complement => logistic(-x),
         Function::Distribution => {
@@ -102,6 +104,7 @@ fn worst(function: Function, x: &[f32]) -> (f64, f32) {
 fn functions_are_within_a_few_units_in_the_last_place() {
     for (function, below, above, bound) in [
         (Function::ExpOfNonpositive, 120.0, 0.0, 1.6),
+        (Function::ExpOfAny, 87.67, 88.37, 1.6),
         (Function::Logistic, 120.0, 120.0, 3.0),
         (Function::Complement, 120.0, 120.0, 3.0),
         (Function::Distribution, 16.0, 16.0, 7.0),
@@ -118,6 +121,10 @@ fn functions_are_within_a_few_units_in_the_last_place() {
 fn special_arguments_give_limits_and_nan_stays() {
     let x = [f32::NEG_INFINITY, -1e30, -104.0, 0.0, -0.0, 89.0, 1e30, f32::INFINITY];
     assert_eq!(over(Function::ExpOfNonpositive, &x[..5]), [0.0, 0.0, 0.0, 1.0, 1.0]);
+    assert_eq!(over(Function::ExpOfAny, &x), [0.0, 0.0, 0.0, 1.0, 1.0, f32::INFINITY, f32::INFINITY, f32::INFINITY]);
+    // Between the last arguments with a normal 2^n and the limits nothing is negative, nor NaN.
+    let ends = over(Function::ExpOfAny, &[-89.0, -88.0, -87.7, 88.4, 88.6, 88.72]);
+    assert_eq!(ends, [0.0, 0.0, 0.0, f32::INFINITY, f32::INFINITY, f32::INFINITY]);
     assert_eq!(over(Function::Logistic, &x), [0.0, 0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.0]);
     assert_eq!(over(Function::Complement, &x)[5..], [2.227_363_6e-39_f64 as f32, 0.0, 0.0]);
     assert_eq!(over(Function::Distribution, &x), [0.0, 0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.0]);
