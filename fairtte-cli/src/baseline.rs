@@ -7,9 +7,11 @@ mod covariates;
 
 use fairtte_classical::{ClassicalError, Covariates, CoxRegression, CoxTies, CrossFitted, cross_fitted_curves};
 use fairtte_metrics::estimators::KaplanMeier;
-use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, ScoredCohort, evaluate_models};
+use fairtte_metrics::evaluation::{
+    MetricReport, ModelPair, ModelReports, RequestedMetric, ScoredCohort, evaluate_models, times_read,
+};
 use fairtte_metrics::scores::kaplan_meier_curves;
-use fairtte_metrics::{EvaluationSettings, Outcomes, SurvivalCurves, evaluate};
+use fairtte_metrics::{EvaluationSettings, MetricError, Outcomes, SurvivalCurves, evaluate};
 use serde::Serialize;
 
 use crate::CliError;
@@ -23,6 +25,11 @@ const MODEL: &str = "model";
 const KAPLAN_MEIER: &str = "Kaplan-Meier";
 /// Metrics of the order of predictions: a curve that is the same for all samples has none.
 const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harrell-c", "uno-c", "auc"];
+
+/// Metrics of the density of the event time, which is a slope between two points of the grid: on another grid it is another number.
+const OF_DENSITY: [&str; 2] = ["rcll", "snl"];
+/// Most times of samples at which the baselines are read exactly; between more of them they are interpolated.
+const MOST_OWN_TIMES: usize = 500;
 
 /// The baselines of one evaluation.
 #[derive(Debug, Serialize)]
@@ -87,7 +94,14 @@ impl Baseline {
             differences: Vec::new(),
             reports: None,
         };
-        let predicted = match predict(scored, columns, train, settings) {
+        let settings = &without_density(settings);
+        if settings.metrics.is_empty() {
+            let reason =
+                format!("{} depend on the grid of the curves, which a Cox model has not", OF_DENSITY.join(" and "));
+            return Ok(Self { undefined: Some(reason), ..none });
+        }
+        let grid = grid(scored, settings)?;
+        let predicted = match predict(scored, &grid, columns, train, settings) {
             Ok(predicted) => predicted,
             Err(reason) => return Ok(Self { undefined: Some(reason.to_string()), ..none }),
         };
@@ -126,10 +140,10 @@ pub(crate) struct CoxModel {
 }
 
 impl CoxModel {
-    /// That of the samples that are scored, whose covariates are `columns`, on the grid of their curves.
+    /// That of the samples that are scored, whose covariates are `columns`.
     ///
     /// # Errors
-    /// [`ClassicalError`] if it cannot be fitted.
+    /// [`ClassicalError`] if it cannot be fitted, or for settings that are refused.
     pub(crate) fn new(
         scored: &ScoredCohort<'_>,
         columns: &[CovariateColumn],
@@ -137,7 +151,8 @@ impl CoxModel {
         settings: &EvaluationSettings,
     ) -> Result<Self, ClassicalError> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        let curves = predict(scored, columns, train, settings)?.curves.curves;
+        let grid = grid(scored, settings).map_err(ClassicalError::Metric)?;
+        let curves = predict(scored, &grid, columns, train, settings)?.curves.curves;
         Ok(Self { name: cox_name(&names), fitted_on: fitted_on(train), curves })
     }
 
@@ -168,13 +183,40 @@ pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
     model != KAPLAN_MEIER || !RANKING.contains(&name)
 }
 
+/// The settings without the metrics of the density.
+fn without_density(settings: &EvaluationSettings) -> EvaluationSettings {
+    let mut settings = settings.clone();
+    let is_kept = |text: &String| {
+        RequestedMetric::parse(text).map_or(true, |requested| !OF_DENSITY.contains(&requested.metric.name()))
+    };
+    settings.metrics.retain(is_kept);
+    settings
+}
+
+/// The points at which the baselines are predicted: those of the model, and all at which metrics read a curve. On the points of the model
+/// alone they would be as coarse as it, and the model would be compared with a worse Cox model than there is.
+fn grid(scored: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<f64>, MetricError> {
+    let of_model = scored.curves.grid();
+    let mut grid = of_model.to_vec();
+    grid.extend(times_read(scored, settings)?);
+    let mut own: Vec<f64> =
+        scored.outcomes.time().iter().copied().filter(|time| Some(time) <= of_model.last()).collect();
+    own.sort_by(f64::total_cmp);
+    own.dedup();
+    grid.extend(own.iter().step_by(own.len().div_ceil(MOST_OWN_TIMES).max(1)));
+    grid.sort_by(f64::total_cmp);
+    grid.dedup();
+    Ok(grid)
+}
+
 fn predict(
     scored: &ScoredCohort<'_>,
+    grid: &[f64],
     columns: &[CovariateColumn],
     train: Option<&Training>,
     settings: &EvaluationSettings,
 ) -> Result<Predicted, ClassicalError> {
-    let (grid, n) = (scored.curves.grid(), scored.outcomes.n());
+    let n = scored.outcomes.n();
     if let Some(Training { outcomes, columns: of_train }) = train {
         let all = covariates::covariates(of_train, Some(columns))?;
         let rows: Vec<usize> = (0..all.n()).collect();

@@ -272,7 +272,11 @@ impl CliError {
             | Self::Setting { .. }
             | Self::OtherRun { .. }
             | Self::Device { .. }
-            | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
+            | Self::Metric(
+                MetricError::InvalidSetting { .. }
+                | MetricError::InvalidGrid { .. }
+                | MetricError::UnknownMetric { .. },
+            ) => Exit::Config,
             Self::RunFolder { .. } | Self::Cell { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => {
                 Exit::Data
             }

@@ -2,12 +2,15 @@
 //! variant (data set, head, strategy) is chosen by the name of its table; naming another one later replaces the earlier
 //! one. A wrong key is reported with its place and the nearest valid name.
 
+mod explain;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use self::explain::{explain, in_words, place};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
@@ -57,9 +60,13 @@ impl Merged {
     /// Adds a text; returns whether it names a data set.
     pub(crate) fn add_text(&mut self, text: &str, origin: &str) -> Result<bool, CliError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map(|span| text[..span.start].lines().count().max(1));
+            let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
             let place = line.map_or_else(String::new, |line| format!(", line {line}"));
-            CliError::Toml { origin: format!("{origin}{place}"), message: error.message().to_owned() }
+            // The message alone does not say which key.
+            let is_twice = error.message() == "duplicate key";
+            let named = error.span().filter(|_| is_twice).and_then(|span| text.get(span));
+            let named = named.map_or_else(String::new, |key| format!(" \"{}\"", key.trim()));
+            CliError::Toml { origin: format!("{origin}{place}"), message: format!("{}{named}", error.message()) }
         })?;
         let names_data = table.contains_key("data");
         merge(&mut self.table, table);
@@ -277,14 +284,20 @@ impl Merged {
 
     /// Checks names and types of all keys.
     pub(crate) fn into_config<T: DeserializeOwned>(self) -> Result<T, CliError> {
-        serde_path_to_error::deserialize(Value::Table(self.table)).map_err(|error| {
+        let Self { table, sources, sets, .. } = self;
+        serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
             let path = error.path().to_string();
             let message = error.inner().message().to_owned();
             let (key, help) = explain(&path, &message);
-            let from_set = self.sets.iter().rev().find(|set| set.split('=').next().is_some_and(|path| path == key));
-            let from_file = || self.sources.iter().rev().find_map(|(origin, text)| place(origin, text, &key));
-            let place = from_set.map(|set| format!(" (--set {set})")).or_else(from_file);
-            CliError::Config { key, message: shorten(&message), place: place.unwrap_or_default(), help }
+            let from_set = sets.iter().rev().find(|set| set.split('=').next().is_some_and(|path| path == key));
+            let from_file = || sources.iter().rev().find_map(|(origin, text)| place(origin, text, &key));
+            // A key that is missing is on no line.
+            let files = || {
+                let names: Vec<&str> = sources.iter().map(|(origin, _)| origin.as_str()).collect();
+                if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+            };
+            let place = from_set.map(|set| format!(" (--set {set})")).or_else(from_file).unwrap_or_else(files);
+            CliError::Config { key, message: in_words(&table, &path, &message), place, help }
         })
     }
 }
@@ -332,49 +345,4 @@ fn chosen_by_name(word: &str) -> Value {
 
 fn keep_only(table: &mut Table, chosen: &str) {
     table.retain(|name, _| name == chosen);
-}
-
-/// The key in question and the nearest valid name, from serde's message.
-fn explain(path: &str, message: &str) -> (String, Option<String>) {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    if message.starts_with("unknown field `compare`") {
-        return ("compare".to_owned(), Some("run this file with `fairtte compare`".to_owned()));
-    }
-    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    match quoted.split_first() {
-        Some((found, valid)) if unknown => {
-            let already_named = path == *found || path.ends_with(&format!(".{found}"));
-            let key = match path {
-                "" | "." => (*found).to_owned(),
-                path if already_named || message.starts_with("unknown variant") => path.to_owned(),
-                path => format!("{path}.{found}"),
-            };
-            let distance = |name: &&&str| strsim::osa_distance(found, name);
-            let nearest = valid.iter().min_by_key(distance).map(|name| format!("did you mean \"{name}\"?"));
-            (key, nearest)
-        }
-        _ if path == "." => ("run file".to_owned(), None),
-        _ => (path.to_owned(), None),
-    }
-}
-
-fn shorten(message: &str) -> String {
-    message.replace('`', "\"").trim_end().to_owned()
-}
-
-/// File and line of a key: the line that assigns it below the header of its table, or the header itself.
-fn place(origin: &str, text: &str, key: &str) -> Option<String> {
-    let mut table = String::new();
-    let stands_on = |line: &str| {
-        let line = line.trim();
-        if let Some(header) = line.strip_prefix('[') {
-            header.trim_matches(['[', ']', ' ']).clone_into(&mut table);
-            return table == key;
-        }
-        let name = line.split('=').next().unwrap_or_default().trim();
-        let path = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
-        path == key
-    };
-    let line = text.lines().position(stands_on)? + 1;
-    Some(format!(" ({origin}, line {line})"))
 }

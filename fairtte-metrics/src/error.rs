@@ -383,6 +383,20 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
+    /// A comparison of groups needs two groups with enough events.
+    #[error(
+        "attribute \"{attribute}\" has {n_compared} of {n_levels} groups with a value and min-events {needed}, expected at least 2"
+    )]
+    FewGroupsOfEnoughEvents {
+        /// Name of the attribute.
+        attribute: String,
+        /// Groups that can be compared.
+        n_compared: usize,
+        /// All levels.
+        n_levels: usize,
+        /// Events that a comparison needs.
+        needed: usize,
+    },
     /// No sample is called positive, or none negative, so the share of those called right is undefined.
     #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]
     NoDecision {
@@ -721,6 +735,18 @@ pub enum MetricError {
         n_positive: usize,
         /// Samples.
         n: usize,
+    },
+    /// A predicted risk of 0 or 1 has no log(-log(1 - risk)).
+    #[error(
+        "{n_certain} of {n} predicted risks by time {time} are 0 or 1, expected numbers between, which have a log(-log(1 - risk))"
+    )]
+    CertainRisk {
+        /// Risks of 0 or 1.
+        n_certain: usize,
+        /// All of them.
+        n: usize,
+        /// The time.
+        time: f64,
     },
     /// A probability of 0 or 1 has no finite logit.
     #[error("{n_certain} of {n} probabilities are 0 or 1, expected numbers between, which have a logit")]

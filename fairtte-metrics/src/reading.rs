@@ -165,7 +165,11 @@ fn line_from_one(survival: f64, multiple: f64) -> f64 {
     if survival >= 1.0 { 1.0 } else { (1.0 - (1.0 - survival) * multiple).max(0.0) }
 }
 
-/// Largest multiple of 1/factor whose time `start + k * (end - start) / factor` is not after `t`.
+/// Relative rounding error of a time of a part: of its two ends, the width, the product and the sum, half a unit each.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
+/// Largest multiple of 1/factor whose time `start + k * (end - start) / factor` is not after `t`. A time within rounding of that of a
+/// part is on it: 3 * 0.1 is above 0.3, and in other units (3 * 1 and 3) it would not be.
 fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
     let factor = factor.max(1);
     let width = (end - start) / factor as f64;
@@ -174,6 +178,7 @@ fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
         return ((t - start) / (end - start) * factor as f64).floor() / factor as f64;
     }
     let time_of = |part: usize| start + part as f64 * width;
+    let t = t + ROUNDING * start.abs().max(end.abs());
     // Searching the times themselves (not dividing) keeps a time that equals a refined grid point on that point.
     let (mut low, mut high) = (0, factor);
     while high - low > 1 {
@@ -209,6 +214,24 @@ mod tests {
         assert_eq!(reading.position(&grid, 2.49), Position { column: 1, fraction: 0.0 });
         assert_eq!(reading.position(&grid, 2.5), Position { column: 1, fraction: 0.25 });
         assert_eq!(reading.position(&grid, 3.99), Position { column: 1, fraction: 0.75 });
+    }
+
+    /// The parts of an interval in decimal numbers, as a table has them, whatever the unit of time.
+    #[test]
+    fn a_time_on_a_part_is_on_it_in_any_unit() {
+        let reading = Reading::default();
+        for (start, width) in [(0, 10), (10, 10), (0, 5), (3, 5), (0, 2), (15, 2), (0, 7), (640, 10), (3_650, 30)] {
+            for divisor in [1.0, 10.0, 12.0, 100.0, 365.25] {
+                let time = |tenths: i32| f64::from(tenths) / (10.0 * divisor);
+                let grid = [time(10 * start), time(10 * (start + width))];
+                for part in 0..10 {
+                    let fraction = reading.position(&grid, time(10 * start + part * width)).fraction;
+                    assert_eq!(fraction, f64::from(part) / 10.0, "part {part} of {grid:?}");
+                }
+                let before = time(10 * start + 3 * width) - 1e-9 * grid[1];
+                assert_eq!(reading.position(&grid, before).fraction, 0.2, "before part 3 of {grid:?}");
+            }
+        }
     }
 
     #[test]

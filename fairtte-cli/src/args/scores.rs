@@ -14,14 +14,14 @@ pub struct Scores {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Time of the metrics about one time; the median of the event times if not given
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub horizon: Option<f64>,
     /// Predicted risks at the horizon from which on a sample is called positive: adds sensitivity, specificity, predictive
     /// values, selection rate and net benefit
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
     pub threshold: Vec<f64>,
     /// Events that a group needs to be compared; smaller groups stay visible (10 if not given)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub min_events: Option<usize>,
     /// Level to compare the other groups of an attribute with, each minus it, in place of every two groups
     #[arg(long, value_name = "ATTRIBUTE=LEVEL", value_parser = reference)]
@@ -32,7 +32,7 @@ pub struct Scores {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<String>,
     /// Random exchanges of the group labels that show which gaps chance alone makes (199 if not given; 0 = none)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub permutations: Option<usize>,
     /// Informative censoring
     #[command(flatten)]

@@ -41,18 +41,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CliError> {
 /// Checks that the run is done and evaluated; the error says what to do otherwise.
 fn require_finished(path: &Path) -> Result<(), CliError> {
     let folder = RunFolder::new(path);
-    let shown = path.display();
-    let problem = if !folder.run_file().exists() {
-        "this is not the folder of a run: it has no run.toml".to_owned()
-    } else if !folder.done().exists() {
-        let file = folder.run_file();
-        let train = format!("fairtte train --config {} --output {shown}", file.display());
-        format!("the training is not finished; `{train}` finishes it")
-    } else if !folder.evaluation(Part::Test).exists() {
-        format!("there is no evaluation.json; `fairtte evaluate {shown}` writes it")
-    } else {
+    folder.require_trained(&folder.done())?;
+    if folder.evaluation(Part::Test).exists() {
         return Ok(());
-    };
+    }
+    let problem = format!("there is no evaluation.json; `fairtte evaluate {}` writes it", path.display());
     Err(CliError::RunFolder { path: path.to_owned(), problem })
 }
 

@@ -126,11 +126,18 @@ fn override_run(run: &mut RunFile, common: &Common) {
     }
 }
 
+/// Most threads that are started: more than any machine has processors.
+const MOST_THREADS: usize = 1024;
+
 /// Sizes the thread pool that burn, decoding and bootstrap share; 0 = one per core.
 ///
 /// # Errors
 /// [`CliError::Config`] if the threads cannot be started.
 fn use_threads(n: usize) -> Result<(), CliError> {
+    if n > MOST_THREADS {
+        let message = format!("it is {n}, expected at most {MOST_THREADS}, or 0 for one per core");
+        return Err(CliError::setting("threads", message, None));
+    }
     // Training runs on one of them, with the stack of a main thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(8 << 20);
     let pool = pool.thread_name(|index| format!("fairtte-{index}")).build_global();

@@ -153,9 +153,12 @@ pub(super) fn print_summary(run: &RunFile, prepared: &Prepared) {
     for part in Part::ALL {
         let rows = split.rows(part);
         let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
-        let subjects = split.n_subjects(part);
-        let (subjects, events) = (counted(subjects, "subject"), counted(events, "event"));
-        print(format!("{:>8}  in the {} part ({subjects}, {events})", rows.len(), part.name()));
+        let events = cohort.name_of_event().map_or_else(String::new, |name| match name {
+            "event" => format!(", {}", counted(events, name)),
+            _ => format!(", {events} {name}"),
+        });
+        let subjects = counted(split.n_subjects(part), "subject");
+        print(format!("{:>8}  in the {} part ({subjects}{events})", rows.len(), part.name()));
     }
 }
 

@@ -33,7 +33,7 @@ use super::prepare::{dry_run, print_summary};
 use super::use_threads;
 use crate::args::Train;
 use crate::error::InTable as _;
-use crate::prepared::{Care, Inputs, Prepared, prepare};
+use crate::prepared::{Care, Inputs, Prepared, prepare, require_unchanged_tables};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{Fitted, FittedKind, OpenRun, write_json, write_text};
@@ -122,6 +122,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
+        if matches!(shown, Shown::Table | Shown::Json) {
+            require_unchanged_tables(&finished)?;
+        }
         say("this run is done; showing its evaluation");
         return score(&finished, &outputs);
     }

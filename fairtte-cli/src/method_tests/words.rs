@@ -30,7 +30,12 @@ fn question(metric: &MetricTests) -> String {
     let n = metric.ranks.n_settings + metric.left_out.len();
     let (k, goal, gap) =
         (metric.methods.len(), metric.goal.words(), if metric.goal == Goal::Gap { "the gap of " } else { "" });
-    format!("Do the {k} methods differ in {gap}{} over {} ({goal})?", metric.metric, counted(n, "setting"))
+    let settings = counted(n, "setting");
+    let settings = match metric.left_out.len() {
+        0 => settings,
+        _ => format!("{} of {settings} (with a value of each)", metric.ranks.n_settings),
+    };
+    format!("Do the {k} methods differ in {gap}{} over {settings} ({goal})?", metric.metric)
 }
 
 struct About {

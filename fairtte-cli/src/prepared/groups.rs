@@ -1,18 +1,44 @@
 //! Groups of the samples, and those that a strategy works on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use fairtte_data::{Cohort, FittedAttributes};
+use fairtte_data::predictions::{DoubtfulLevels, changing_attributes, doubtful_levels};
+use fairtte_data::{Cohort, DataError, FittedAttributes};
 use fairtte_metrics::{GroupId, Groups};
 
 use crate::progress::say;
 use crate::{CliError, RunFile};
 
-/// Fits the attributes of the run file on `rows`; values without a group become notes.
+/// Fits the attributes of the run file on `rows`; values without a group, or that may not be groups of their own, become notes.
 pub(super) fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Result<FittedAttributes, CliError> {
+    // The values of others have the rules of their data set.
+    let raw = |name: &str| cohort.attributes.iter().find(|column| column.name == name && column.coded.is_none());
+    for (config, column) in run.attribute.iter().filter_map(|config| Some((config, raw(&config.name)?))) {
+        let values: HashSet<&str> = column.values.iter().flatten().map(String::as_str).collect();
+        config.require_few_levels(values.len()).map_err(with_settings)?;
+    }
     let attributes = FittedAttributes::fit(&run.attribute, cohort, rows)?;
     attributes.ungrouped().iter().for_each(|value| say(format!("note: {value}")));
+    for groups in attributes.all().iter().filter(|groups| raw(groups.attribute()).is_some()) {
+        for doubt in doubtful_levels(groups.attribute(), groups.levels().iter().map(String::as_str)) {
+            let remedy = match doubt {
+                DoubtfulLevels::NoValue { .. } => " (an empty cell, or a text of `missing-values`, is in no group)",
+                DoubtfulLevels::OneMeaning { .. } => "",
+            };
+            say(format!("note: {doubt}{remedy}"));
+        }
+    }
+    changing_attributes(cohort, &run.attribute).iter().for_each(|changing| say(format!("note: {changing}")));
     Ok(attributes)
+}
+
+/// Adds the settings that describe groups to the refusal of an attribute.
+fn with_settings(error: DataError) -> CliError {
+    let DataError::TooManyLevels { attribute, .. } = &error else { return error.into() };
+    let help = format!(
+        "cut a number as in {{ name = \"{attribute}\", threshold = \"median\" }}, or name the groups as in levels = [\"A\", \"B\"]"
+    );
+    CliError::Curves { source: Box::new(error), help }
 }
 
 /// The groups with a training sample, which are those that a strategy can work on: an intersection of attributes has cells

@@ -4,6 +4,8 @@ mod features;
 mod groups;
 mod record;
 mod samples;
+#[cfg(feature = "train")]
+mod unchanged;
 
 use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep};
 use fairtte_data::features::{FeatureMatrix, TabularFeatures};
@@ -23,6 +25,8 @@ use crate::{CliError, RunFile, design};
 
 pub(crate) use self::groups::choose_groups;
 pub(crate) use self::samples::{decode, label};
+#[cfg(feature = "train")]
+pub(crate) use self::unchanged::require_unchanged_tables;
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {

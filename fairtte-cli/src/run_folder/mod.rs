@@ -27,6 +27,8 @@ pub(crate) use self::model::{
 };
 pub(crate) use self::open_run::OpenRun;
 #[cfg(feature = "train")]
+pub(crate) use self::same_data::changed;
+#[cfg(feature = "train")]
 pub(crate) use self::training::essence;
 #[cfg(feature = "train")]
 pub(crate) use self::weights::KeptEpoch;
@@ -195,10 +197,30 @@ impl RunFolder {
         self.path.join("done")
     }
 
+    /// Requires a run folder with `file`, which the training writes; the error says how to finish the training.
+    pub(crate) fn require_trained(&self, file: &Path) -> Result<(), CliError> {
+        let problem = if !self.run_file().exists() {
+            "this is not the folder of a run: it has no run.toml".to_owned()
+        } else if !file.exists() {
+            let (config, output) = (self.run_file(), self.path.display());
+            format!(
+                "the training is not finished; `fairtte train --config {} --output {output}` finishes it",
+                config.display()
+            )
+        } else {
+            return Ok(());
+        };
+        Err(CliError::RunFolder { path: self.path.clone(), problem })
+    }
+
     /// Locks the folder, because two processes in it would overwrite each other's states.
     fn locked(self) -> Result<Self, CliError> {
         let path = self.path.join(".lock");
         let failed = |source| DataError::Write { path: path.clone(), source };
+        if self.path.is_file() {
+            let problem = "it is a file, expected a folder or the name of a new one".to_owned();
+            return Err(CliError::RunFolder { path: self.path, problem });
+        }
         std::fs::create_dir_all(&self.path).map_err(failed)?;
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
         match file.try_lock() {

@@ -19,6 +19,17 @@ impl RunFolder {
         attributes: &FittedAttributes,
         fingerprint: &str,
     ) -> Result<(), CliError> {
+        self.require_same_tables(cohort, split, attributes)?;
+        self.require_same_inputs(fingerprint)
+    }
+
+    /// Requires the same samples and outcomes, parts and groups.
+    pub(crate) fn require_same_tables(
+        &self,
+        cohort: &Cohort,
+        split: &Split,
+        attributes: &FittedAttributes,
+    ) -> Result<(), CliError> {
         let kept_groups = if self.cohort().exists() { require_same_cohort(self, cohort)? } else { Vec::new() };
         if self.split().exists() {
             require_same_split(self, cohort, split)?;
@@ -26,6 +37,11 @@ impl RunFolder {
         for kept in &kept_groups {
             require_same_groups(self, cohort, kept, attributes)?;
         }
+        Ok(())
+    }
+
+    /// Requires the same inputs.
+    pub(crate) fn require_same_inputs(&self, fingerprint: &str) -> Result<(), CliError> {
         let path = self.inputs();
         if !path.exists() {
             return Ok(());
@@ -46,14 +62,31 @@ fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups
         let sample = &cohort.samples[row];
         (sample.sample_id.clone(), sample.subject_id.clone(), sample.time.to_bits(), sample.event, sample.competing)
     };
-    let same = kept.cause == cohort.cause
-        && kept.n() == cohort.n()
-        && (0..kept.n()).all(|row| outcome(&kept, row) == outcome(cohort, row));
-    if same {
-        return Ok(groups);
+    let (n, now) = (kept.n(), cohort.n());
+    if n != now {
+        return Err(changed(path, &format!("the run began with {n} samples, the data now give {now}")));
     }
-    let n = kept.n();
-    Err(changed(path, &format!("the run began with {n} samples, the data now give {} or other outcomes", cohort.n())))
+    if kept.cause != cohort.cause {
+        return Err(changed(path, "the data now give the outcome of another cause than when the run began"));
+    }
+    let others: Vec<_> = (0..n).filter(|row| outcome(&kept, *row) != outcome(cohort, *row)).collect();
+    let Some(first) = others.first().copied() else { return Ok(groups) };
+    let in_words = |cohort: &Cohort| {
+        let sample = &cohort.samples[first];
+        let event = match (sample.event, sample.competing) {
+            (true, _) => "with the event".to_owned(),
+            (false, Some(cause)) => format!("with the competing event {cause}"),
+            (false, None) => "censored".to_owned(),
+        };
+        format!("\"{}\" of subject \"{}\", time {}, {event}", sample.sample_id, sample.subject_id, sample.time)
+    };
+    let problem = format!(
+        "samples with another outcome, subject or place in the table than when the run began: {}, first {} (then {})",
+        others.len(),
+        in_words(cohort),
+        in_words(&kept)
+    );
+    Err(changed(path, &problem))
 }
 
 /// `cohort` has the samples of the kept one.
@@ -92,6 +125,6 @@ fn require_same_groups(
     Err(changed(folder.cohort(), &problem))
 }
 
-fn changed(path: PathBuf, problem: &str) -> CliError {
+pub(crate) fn changed(path: PathBuf, problem: &str) -> CliError {
     CliError::RunFolder { path, problem: format!("{problem}; choose another --output") }
 }

@@ -8,7 +8,7 @@
 //! | class | with `label` in place of time and event: the column is 1/0, or `label-value` names the positive value |
 //! | masks | with `mask` in place of time and event: the column has the file of the mask of every image, a PNG or TIFF picture (`image/label_map.rs`) |
 //! | censoring | event 0: the time is the last time the subject was known to be free of the event |
-//! | attributes | every column that is not mapped to something else |
+//! | attributes | every column that is not mapped to something else; the texts of `missing-values` count as empty in every column |
 //! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
 //! | source, licence, access | the user's own |
 
@@ -18,15 +18,14 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::SubjectId;
 use serde::{Deserialize, Serialize};
 
-use super::NO_OUTCOMES;
+use super::observed::{Observed, OutcomeColumns, boxed, outcome_cells, provenance_of};
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
-use crate::cohort::{
-    Cohort, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime, OutcomeConfig, Sample,
-};
+use crate::cohort::{Cohort, OutcomeConfig, Sample};
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::error::Place;
+use crate::features::default_missing_values;
 use crate::table::Table;
 use crate::{Adapter, DataError};
 
@@ -88,6 +87,9 @@ pub struct GenericConfig {
     /// Unit of the time column, for axis labels; `time units` if not given.
     #[serde(default = "unnamed_unit")]
     pub time_unit: String,
+    /// Texts that count as an empty cell in every column, without regard to case; `NA`, `N/A`, `NaN`, `null` and `.` if not given.
+    #[serde(default = "default_missing_values")]
+    pub missing_values: Vec<String>,
 }
 
 fn image_column() -> String {
@@ -126,6 +128,7 @@ impl GenericConfig {
             label_value: None,
             mask: None,
             time_unit: unnamed_unit(),
+            missing_values: default_missing_values(),
         }
     }
 
@@ -166,8 +169,8 @@ impl Generic {
     pub fn masks_of(&self, cohort: &Cohort) -> Result<Cohort, DataError> {
         let column = self.config.mask.clone().unwrap_or_default();
         let table = Table::read(&self.config.table)?;
-        let cells = table.text(&column)?;
-        let ids = table.text(self.config.sample.as_ref().unwrap_or(&self.config.image))?;
+        let cells = self.cells(&table, &column)?;
+        let ids = self.cells(&table, self.config.sample.as_ref().unwrap_or(&self.config.image))?;
         let root = self.image_root()?;
         let files: HashMap<&str, &str> =
             ids.iter().zip(&cells).filter_map(|(id, cell)| Some((id.as_deref()?, cell.as_deref()?))).collect();
@@ -211,147 +214,28 @@ impl Adapter for Generic {
     }
 }
 
-/// What a table says about the outcome of its rows.
-#[derive(Clone, Debug)]
-pub(super) enum Observed {
-    /// Time and event.
-    Times(ObservedTime),
-    /// The class.
-    Class(ObservedLabel),
-    /// The mask.
-    Mask(ObservedMask),
-}
-
-/// The columns of outcomes of a table.
-pub(super) struct OutcomeColumns<'a> {
-    pub(super) time: &'a str,
-    pub(super) event: &'a str,
-    pub(super) label: Option<&'a str>,
-    pub(super) label_value: Option<&'a str>,
-    pub(super) mask: Option<&'a str>,
-}
-
-impl OutcomeColumns<'_> {
-    /// The rule of these columns, whose cells `cells` returns.
-    pub(super) fn read(
-        &self,
-        outcome: Option<&OutcomeConfig>,
-        cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
-    ) -> Result<Observed, DataError> {
-        let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
-        if let Some(label) = self.label {
-            let positive = self.label_value.map(str::to_owned);
-            return Ok(Observed::Class(ObservedLabel { label: named(label)?, positive }));
-        }
-        if let Some(mask) = self.mask {
-            return Ok(Observed::Mask(ObservedMask { mask: named(mask)? }));
-        }
-        let (time, event) = (named(self.time)?, named(self.event)?);
-        Ok(Observed::Times(ObservedTime { time, event, outcome: outcome.cloned() }))
-    }
-}
-
-impl Observed {
-    /// The rule in one sentence.
-    fn sentence(&self) -> String {
-        let rule = match self {
-            Self::Times(rule) => rule,
-            Self::Class(ObservedLabel { label, positive }) => {
-                let positive = positive.as_deref().unwrap_or("1");
-                return format!("class from column \"{}\", positive is \"{positive}\"", label.name);
-            }
-            Self::Mask(rule) => return format!("masks from column \"{}\"", rule.mask.name),
-        };
-        let columns = format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name);
-        match &rule.outcome {
-            Some(outcome) => format!("{columns}: {}", outcome.expected()),
-            None => columns,
-        }
-    }
-
-    /// What is an option of the labels, which their content hash covers: numbers of causes, and the value of a positive row.
-    fn options(&self) -> Vec<(String, String)> {
-        let list = |codes: &[u32]| codes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let of = |key: &str, value: String| (key.to_owned(), value);
-        let outcome = match self {
-            Self::Times(ObservedTime { outcome: Some(outcome), .. }) => outcome,
-            Self::Times(_) => return Vec::new(),
-            Self::Class(ObservedLabel { label, positive }) => {
-                let positive = positive.clone().unwrap_or_else(|| "1".to_owned());
-                return vec![of("label", label.name.clone()), of("label-value", positive)];
-            }
-            Self::Mask(rule) => return vec![of("mask", rule.mask.name.clone())],
-        };
-        let mut options =
-            vec![of("outcome.cause", outcome.cause.to_string()), of("outcome.competing", list(&outcome.competing))];
-        if !outcome.censored.is_empty() {
-            options.push(of("outcome.censored", list(&outcome.censored)));
-        }
-        options
-    }
-}
-
-/// The rule as adapters return it; without outcomes nothing is known about any row.
-pub(super) fn boxed(rule: Option<Observed>) -> Box<dyn LabelRule> {
-    match rule {
-        None => Box::new(NoOutcome),
-        Some(Observed::Times(rule)) => Box::new(rule),
-        Some(Observed::Class(rule)) => Box::new(rule),
-        Some(Observed::Mask(rule)) => Box::new(rule),
-    }
-}
-
-/// The cells of the outcome of row `index`, for the content hash; none without outcomes.
-pub(super) fn outcome_cells(rule: Option<&Observed>, index: usize) -> Vec<&Option<String>> {
-    match rule {
-        None => Vec::new(),
-        Some(Observed::Times(rule)) => vec![&rule.time.cells[index], &rule.event.cells[index]],
-        Some(Observed::Class(rule)) => vec![&rule.label.cells[index]],
-        Some(Observed::Mask(rule)) => vec![&rule.mask.cells[index]],
-    }
-}
-
-/// The origin of the labels of a table whose rows are in `hasher`; `reasons` are those before the outcome.
-pub(super) fn provenance_of(
-    hasher: ContentHasher,
-    (name, version): (&str, u32),
-    mut options: Vec<(String, String)>,
-    reasons: &[Reason],
-    rule: Option<&Observed>,
-) -> Provenance {
-    let of_outcome: &[Reason] = match rule {
-        Some(Observed::Class(_) | Observed::Mask(_)) => &[Reason::MissingLabel],
-        _ => &[Reason::MissingTime, Reason::MissingEvent],
-    };
-    options.extend(rule.map(Observed::options).unwrap_or_default());
-    let sentence = rule.map_or_else(|| NO_OUTCOMES.to_owned(), Observed::sentence);
-    let mut provenance = hasher.finish(name, sentence, version, options, &[reasons, of_outcome].concat());
-    match rule {
-        Some(Observed::Class(rule)) => provenance.label = Some(rule.label.name.clone()),
-        Some(Observed::Mask(rule)) => provenance.mask = Some(rule.mask.name.clone()),
-        Some(Observed::Times(_)) | None => {}
-    }
-    provenance
-}
-
 impl Generic {
+    fn cells(&self, table: &Table, column: &str) -> Result<Vec<Option<String>>, DataError> {
+        table.text_without(column, &self.config.missing_values)
+    }
+
     fn read_labelled(&self, outcome: Option<&OutcomeConfig>) -> Result<Unlabelled, DataError> {
         let table = Table::read(&self.config.table)?;
-        let rule = self.config.outcome_columns().read(outcome, |name| table.text(name))?;
+        let rule = self.config.outcome_columns().read(&self.config.table, outcome, |name| self.cells(&table, name))?;
         self.read_rows(&table, Some(rule))
     }
 
     fn read_rows(&self, table: &Table, rule: Option<Observed>) -> Result<Unlabelled, DataError> {
         let config = &self.config;
-        let image = table.text(&config.image)?;
-        let subject = table.text(&config.subject)?;
-        let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
+        let image = self.cells(table, &config.image)?;
+        let subject = self.cells(table, &config.subject)?;
+        let sample = config.sample.as_ref().map(|name| self.cells(table, name)).transpose()?;
         let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
         let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]).chain(config.label.as_ref());
         let mapped = mapped.chain(config.mask.as_ref());
         let mapped: Vec<&str> = mapped.map(String::as_str).collect();
         let names = table.names().into_iter().filter(|name| !mapped.contains(name));
-        let attributes = names.map(|name| Ok(AttributeColumn::new(name, table.text(name)?)));
+        let attributes = names.map(|name| Ok(AttributeColumn::new(name, self.cells(table, name)?)));
         let attributes = attributes.collect::<Result<Vec<_>, DataError>>()?;
         let provenance = self.provenance(&image, &subject, sample.as_deref(), rule.as_ref(), &attributes);
         let root = self.image_root()?;
@@ -389,7 +273,10 @@ impl Generic {
             let values = attributes.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        let options = vec![
+            ("time-unit".to_owned(), self.config.time_unit.clone()),
+            ("missing-values".to_owned(), self.config.missing_values.join(", ")),
+        ];
         provenance_of(hasher, (NAME, RULE_VERSION), options, &REASONS, rule)
     }
 }

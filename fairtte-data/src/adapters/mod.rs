@@ -12,6 +12,7 @@ mod final_visit;
 pub(crate) mod find;
 mod generic;
 mod mimic_cxr;
+mod observed;
 mod simulated;
 mod tabular;
 

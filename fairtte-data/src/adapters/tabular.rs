@@ -21,9 +21,8 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
-use super::generic::{
-    Observed, OutcomeColumns, boxed, event_column, outcome_cells, provenance_of, time_column, unnamed_unit,
-};
+use super::generic::{event_column, time_column, unnamed_unit};
+use super::observed::{Observed, OutcomeColumns, boxed, outcome_cells, provenance_of};
 use crate::cohort::OutcomeConfig;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
@@ -31,7 +30,7 @@ use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
-    default_missing_values, is_missing,
+    default_missing_values,
 };
 use crate::table::Table;
 use crate::{Adapter, DataError};
@@ -218,13 +217,7 @@ impl Tabular {
     fn parts(&self, outcomes: Read<'_>) -> Result<Parts, DataError> {
         let config = &self.config;
         let table = Table::read(&config.table)?;
-        let cells = |name: &str| {
-            let mut cells = table.text(name)?;
-            for cell in &mut cells {
-                cell.take_if(|cell| is_missing(&config.missing_values, cell));
-            }
-            Ok::<_, DataError>(cells)
-        };
+        let cells = |name: &str| table.text_without(name, &config.missing_values);
         let numbered = |index| Some(format!("row {}", table.row(index)));
         let subjects = match &config.subject {
             Some(column) => cells(column)?,
@@ -237,7 +230,7 @@ impl Tabular {
         };
         let (label, label_value) = (config.label.as_deref(), config.label_value.as_deref());
         let columns = OutcomeColumns { time: &config.time, event: &config.event, label, label_value, mask: None };
-        let read = |outcome| columns.read(outcome, cells).map(Some);
+        let read = |outcome| columns.read(&config.table, outcome, cells).map(Some);
         let rule = match outcomes {
             Read::Nothing => None,
             Read::Events => read(None)?,

@@ -21,6 +21,9 @@ use crate::nearest::nearest;
 
 pub use self::rule::{FittedAttribute, RenamedLevel};
 
+/// Most values that become groups without a threshold, a reference or a list of levels.
+pub(crate) const MOST_LEVELS: usize = 20;
+
 /// How one attribute becomes groups; at most one of `threshold`, `reference` and `levels`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -44,6 +47,22 @@ impl AttributeConfig {
     /// The attribute `name` with the levels seen among the training samples.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), threshold: None, reference: None, levels: None }
+    }
+
+    /// Whether only the name is set, so that every value is a group.
+    pub fn is_plain(&self) -> bool {
+        self.threshold.is_none() && self.reference.is_none() && self.levels.is_none()
+    }
+
+    /// Refuses to make each of `n_levels` different values a group, unless the groups are described.
+    ///
+    /// # Errors
+    /// [`DataError::TooManyLevels`] above 20.
+    pub fn require_few_levels(&self, n_levels: usize) -> Result<(), DataError> {
+        if !self.is_plain() || n_levels <= MOST_LEVELS {
+            return Ok(());
+        }
+        Err(DataError::TooManyLevels { attribute: self.name.clone(), n_levels, most: MOST_LEVELS })
     }
 }
 

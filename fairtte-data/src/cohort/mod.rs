@@ -101,6 +101,11 @@ impl Cohort {
         self.time_unit != crate::adapters::unnamed_unit()
     }
 
+    /// What [`Sample::event`] is called: `event`, of a class that was read `positive`; `None` of masks, which have none.
+    pub fn name_of_event(&self) -> Option<&'static str> {
+        self.provenance.as_ref().map_or(Some("event"), Provenance::name_of_event)
+    }
+
     /// The column with the mask of every sample; `None` of a cohort without masks.
     pub fn mask(&self) -> Option<&str> {
         self.provenance.as_ref()?.mask.as_deref()
@@ -260,11 +265,16 @@ impl Cohort {
         if self.n() > 0 {
             return Ok(());
         }
+        // One of those left out for the most frequent reason shows what is wrong: a path, a column.
+        let counts = exclusions.counts();
+        let most = counts.iter().max_by_key(|(_, n)| *n).map(|(reason, _)| *reason);
+        let first = exclusions.list().iter().find(|exclusion| Some(exclusion.reason) == most);
+        let first = first.map_or_else(String::new, |first| format!("; \"{}\": {}", first.sample_id, first.source));
         Err(DataError::NoSamples {
             stage,
             n_read: exclusions.n_read(),
             n_excluded: exclusions.n(),
-            reasons: exclusions.summary(),
+            reasons: exclusions.summary() + &first,
             source_file: self.source.clone(),
         })
     }

@@ -36,6 +36,17 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
+impl Provenance {
+    /// What an event is called: `event`, of a class that was read `positive`; `None` of masks, which have none.
+    pub(crate) fn name_of_event(&self) -> Option<&'static str> {
+        match (&self.label, &self.mask) {
+            (_, Some(_)) => None,
+            (Some(_), None) => Some("positive"),
+            (None, None) => Some("event"),
+        }
+    }
+}
+
 /// Hashes the cells that determine the labels, independently of the order of rows.
 #[derive(Clone, Debug, Default)]
 pub struct ContentHasher {

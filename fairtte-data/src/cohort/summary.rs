@@ -160,8 +160,16 @@ impl fmt::Display for CohortSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_excluded: usize = self.excluded.values().sum();
         writeln!(f, "{}: {} rows read, {n_excluded} left out, {} people", self.name, self.n_read, self.n_subjects)?;
-        let mean_of = format!("mean time ({})", self.time_unit);
-        writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "samples", "events", "censored", mean_of)?;
+        let of_event = self.provenance.as_ref().map_or(Some("event"), Provenance::name_of_event);
+        match of_event {
+            None => writeln!(f, "{:<24} {:>9}", "", "samples")?,
+            Some("positive") => writeln!(f, "{:<24} {:>9} {:>9}", "", "samples", "positive")?,
+            Some(_) => {
+                let mean_of = format!("mean time ({})", self.time_unit);
+                writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "samples", "events", "censored", mean_of)?;
+            }
+        }
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, samples| line(f, name, samples, of_event);
         line(f, "all", &self.total)?;
         for attribute in &self.attributes {
             for group in &attribute.groups {
@@ -182,10 +190,23 @@ impl fmt::Display for CohortSummary {
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary) -> fmt::Result {
-    let rate = samples.censoring_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
-    let mean = samples.mean_time.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"));
-    writeln!(f, "{name:<24} {:>9} {:>9} {rate:>10} {mean:>20}", samples.n, samples.n_events)
+/// One row of samples; a class has no times, and a mask neither times nor events.
+fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary, of_event: Option<&str>) -> fmt::Result {
+    let SamplesSummary { n, n_events, .. } = samples;
+    match of_event {
+        None => writeln!(f, "{name:<24} {n:>9}"),
+        Some("positive") => writeln!(f, "{name:<24} {n:>9} {n_events:>9}"),
+        Some(_) => {
+            let rate = samples.censoring_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
+            let mean = samples.mean_time.map_or_else(|| "-".to_owned(), time_in_words);
+            writeln!(f, "{name:<24} {n:>9} {n_events:>9} {rate:>10} {mean:>20}")
+        }
+    }
+}
+
+/// `3.4`; a number of more digits than the column has with its power of ten.
+fn time_in_words(mean: f64) -> String {
+    if mean.abs() < 1e9 { format!("{mean:.1}") } else { format!("{mean:.1e}") }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{FeatureChoice, FeatureConfig, MissingPolicy};
 use super::table::{FeatureColumn, FeatureTable};
 use crate::nearest::nearest;
+use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma};
 use crate::{DataError, SettingsOf};
 
 /// Fitted encodings of the columns of a table, in the order of the features.
@@ -256,6 +257,9 @@ fn fit_column(
             None => {}
         }
     }
+    if let Some(row) = decimal_comma(&present).filter(|_| !chosen.is_named) {
+        return Err(table.invalid_cell(column, row, DECIMAL_POINT));
+    }
     let n_missing = train_rows.len() - present.len();
     if present.is_empty() {
         return Ok(Err("has no value in the training part".to_owned()));
@@ -290,6 +294,12 @@ fn fit_column(
         None if indicator => Ok(fitted(Encoding::Presence)),
         None => Err("has one value in the whole training part".to_owned()),
     })
+}
+
+/// The first row with a decimal comma where all values are numbers, some of them with one: categories they would be by mistake only.
+fn decimal_comma(present: &[(usize, &str)]) -> Option<usize> {
+    let (row, _) = present.iter().find(|(_, cell)| has_decimal_comma(cell))?;
+    present.iter().all(|(_, cell)| number(cell).is_some() || has_decimal_comma(cell)).then_some(*row)
 }
 
 /// Mean and population standard deviation; `None` if all values are the same.

@@ -142,6 +142,19 @@ fn each_policy_for_missing_values_does_what_it_says() {
 }
 
 #[test]
+fn numbers_with_decimal_commas_are_no_categories() {
+    let text = "bmi,code\n32,A\n\"27,5\",B\n\"30,1\",A\n";
+    let refused = message(text, "features = 'all'", 3);
+    assert!(
+        refused.starts_with("bmi of sample \"s1\" is \"27,5\", expected a number with a decimal point"),
+        "{refused}"
+    );
+    // Codes that look like numbers are categories if they are named.
+    let (_, matrix) = encode(text, "categorical = ['bmi']", 3).unwrap();
+    assert_eq!(matrix.names(), ["bmi=27,5", "bmi=30,1", "bmi=32"]);
+}
+
+#[test]
 fn the_texts_for_missing_are_a_setting() {
     let text = "race,age\nwhite,1\nmissing,na\nblack,2\n";
     let (_, matrix) = encode(text, "features = 'all'", 3).unwrap();

@@ -33,5 +33,7 @@ pub use other_scale::OtherScale;
 pub use outcomes::{ColumnNames, read_columns, read_outcomes};
 pub use probabilities::{ProbabilityTable, read_probabilities, write_probabilities};
 pub use repairs::{CurveRepairs, Rising};
-pub use sample_table::{ChangingAttribute, OutsideTable, SampleTable, read_sample_table, with_levels};
+pub use sample_table::{
+    ChangingAttribute, OutsideTable, SampleTable, changing_attributes, read_sample_table, with_levels,
+};
 pub use scored_table::{ReadOptions, ScoredTable, read_scored_table};

@@ -12,7 +12,7 @@ use fairtte_metrics::{SampleId, SubjectId};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::cohort::attributes::same_ignoring_case;
+use crate::cohort::attributes::{MOST_LEVELS, same_ignoring_case};
 use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample, is_record, read_cohort};
 use crate::nearest::{nearest, synonym};
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
@@ -22,8 +22,6 @@ use crate::predictions::values::read_attributes;
 use crate::table::Table;
 
 pub(super) const SUBJECT: [&str; 2] = ["subject_id", "subject"];
-/// Maximum number of values of an attribute; with more it is a number or a name rather than a set of groups.
-const MOST_LEVELS: usize = 20;
 
 /// Samples with their outcomes and attributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,10 +158,7 @@ pub trait OutsideTable {
     /// Attributes of which the samples of one subject have different values. An attribute with a threshold is left out:
     /// a subject may grow older between two samples.
     fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-        let cohort = self.cohort();
-        let levelled = configs.iter().filter(|config| config.threshold.is_none());
-        let columns = levelled.filter_map(|config| cohort.attributes.iter().find(|c| c.name == config.name));
-        columns.filter_map(|column| changing_attribute(cohort, column)).collect()
+        changing_attributes(self.cohort(), configs)
     }
 
     /// Values of the attributes that may not be groups of their own.
@@ -213,11 +208,8 @@ pub fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<Attribut
         let problem = format!("no sample has the value \"{reference}\"{hint}");
         return Err(DataError::InvalidAttribute { attribute: config.name, problem });
     }
-    let is_plain = config.threshold.is_none() && config.reference.is_none() && config.levels.is_none();
-    if is_plain && values.len() > MOST_LEVELS {
-        let (attribute, n_levels) = (config.name, values.len());
-        return Err(DataError::TooManyLevels { attribute, n_levels, most: MOST_LEVELS });
-    }
+    config.require_few_levels(values.len())?;
+    let is_plain = config.is_plain();
     let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
     if let Some(numbers) = numbers.filter(|numbers| is_plain && !numbers.is_empty()) {
         let mut levels: Vec<(f64, &str)> = numbers.into_iter().zip(values).collect();
@@ -225,6 +217,13 @@ pub fn with_levels(cohort: &Cohort, config: &AttributeConfig) -> Result<Attribut
         config.levels = Some(levels.into_iter().map(|(_, level)| level.to_owned()).collect());
     }
     Ok(config)
+}
+
+/// Attributes of which the samples of one subject have different values, but for those with a threshold.
+pub fn changing_attributes(cohort: &Cohort, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
+    let levelled = configs.iter().filter(|config| config.threshold.is_none());
+    let columns = levelled.filter_map(|config| cohort.attributes.iter().find(|c| c.name == config.name));
+    columns.filter_map(|column| changing_attribute(cohort, column)).collect()
 }
 
 fn changing_attribute(cohort: &Cohort, column: &AttributeColumn) -> Option<ChangingAttribute> {

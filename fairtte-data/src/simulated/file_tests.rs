@@ -196,6 +196,22 @@ fn an_interrupted_simulation_is_completed_by_the_same_call_only() {
 }
 
 #[test]
+fn of_several_that_simulate_in_one_folder_one_does_and_the_others_wait_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, out) = (small(PictureKind::Films), folder.path().join("new"));
+    let pool = || rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let reused = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| pool().install(|| write(&config, 1, &out)).unwrap().reused)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(reused.iter().filter(|reused| !**reused).count(), 1, "{reused:?}");
+    let alone = folder.path().join("alone");
+    write(&config, 1, &alone).unwrap();
+    assert!(contents(&out) == contents(&alone));
+}
+
+#[test]
 fn a_bad_setting_is_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let config = SimulationConfig { signal: 3.0, ..SimulationConfig::default() };

@@ -103,6 +103,12 @@ pub fn simulate(
     if let Folder::Finished(counts) = write::inspect(out, &request)? {
         return Ok(describe(out, counts, true));
     }
+    // One process at a time; what another one has finished meanwhile is used.
+    let _lock = write::lock(out)?;
+    if let Folder::Finished(counts) = write::inspect(out, &request)? {
+        write::remove_lock(out);
+        return Ok(describe(out, counts, true));
+    }
     write::begin(out, &request)?;
 
     let model = CausalModel::new(config, seed);

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::SimulationConfig;
 use super::error::SimulationError;
+use crate::atomic::{LOCK, lock_folder};
 
 /// Changes whenever the same settings and seed would give different files.
 pub(super) const GENERATOR_VERSION: u32 = 1;
@@ -89,12 +90,21 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
     match fs::read_dir(out) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Folder::Ready),
         Err(source) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
-        Ok(mut entries) => match entries.next() {
-            None => Ok(Folder::Ready),
-            Some(Ok(entry)) => Err(in_use(format!("\"{}\"", entry.file_name().to_string_lossy()))),
-            Some(Err(source)) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
-        },
+        Ok(entries) => {
+            match entries.filter(|entry| entry.as_ref().map_or(true, |entry| entry.file_name() != LOCK)).next() {
+                None => Ok(Folder::Ready),
+                Some(Ok(entry)) => Err(in_use(format!("\"{}\"", entry.file_name().to_string_lossy()))),
+                Some(Err(source)) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
+            }
+        }
     }
+}
+
+/// Creates the folder and waits until no other process simulates in it; `None` if the file system has no locks.
+pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
+    let failed = |action, path: PathBuf| move |source| SimulationError::Io { action, path, source };
+    fs::create_dir_all(out).map_err(failed("create", out.to_owned()))?;
+    lock_folder(out).map_err(failed("write", out.join(LOCK)))
 }
 
 /// Creates the folders and records the request.
@@ -108,7 +118,14 @@ pub(super) fn begin(out: &Path, request: &Request) -> Result<(), SimulationError
 pub(super) fn finish(out: &Path, request: &Request, counts: Counts) -> Result<(), SimulationError> {
     write_record(&out.join(RECORD), request, Some(counts))?;
     let partial = out.join(PARTIAL_RECORD);
-    fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })
+    fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })?;
+    remove_lock(out);
+    Ok(())
+}
+
+/// Removes the lock of a finished simulation, which whoever waits for it finds; a file that stays is harmless.
+pub(super) fn remove_lock(out: &Path) {
+    let _ = fs::remove_file(out.join(LOCK));
 }
 
 /// Compares both requests after a round trip through text, so that a digit lost in parsing makes no difference.

@@ -15,10 +15,6 @@ use crate::cohort::{AttributeConfig, FittedAttributes};
 
 use super::config::EVENT;
 
-/// Maximum number of values of an attribute; with more it is an uncut number or a name, and no stratum would have two
-/// subjects.
-const MOST_LEVELS: usize = 20;
-
 /// The stratum of every subject: one text per entry of `stratify`, for example `["event=1", "sex=F"]`.
 pub(super) type Strata<'a> = BTreeMap<&'a SubjectId, Vec<String>>;
 
@@ -66,16 +62,12 @@ fn levels<'a>(
 ) -> Result<BTreeMap<&'a SubjectId, String>, DataError> {
     let config = attributes.iter().find(|config| config.name == name).cloned();
     let config = config.unwrap_or_else(|| AttributeConfig::new(name));
-    let is_plain = config.threshold.is_none() && config.reference.is_none() && config.levels.is_none();
     let column = super::site::column(cohort, name)?;
-    if let Some(coded) = column.coded.as_ref().filter(|_| is_plain) {
+    if let Some(coded) = column.coded.as_ref().filter(|_| config.is_plain()) {
         return Ok(most_frequent(cohort, &coded_groups(name, coded)?));
     }
     let values: BTreeSet<&String> = column.values.iter().flatten().collect();
-    if is_plain && values.len() > MOST_LEVELS {
-        let (attribute, n_levels) = (name.to_owned(), values.len());
-        return Err(DataError::TooManyLevels { attribute, n_levels, most: MOST_LEVELS });
-    }
+    config.require_few_levels(values.len())?;
     let fitted = FittedAttributes::fit(&[config], cohort, &cohort.all_rows())?;
     Ok(fitted.all().iter().flat_map(|groups| most_frequent(cohort, groups)).collect())
 }

@@ -69,6 +69,9 @@ impl SplitRow {
 pub struct SplitTable {
     /// The rows.
     pub rows: Vec<SplitRow>,
+    /// Heading of the events; `None` where samples have none.
+    #[serde(skip)]
+    events: Option<&'static str>,
 }
 
 impl SplitTable {
@@ -92,7 +95,8 @@ impl SplitTable {
                 rows.push(row(cohort, split, Some(groups.attribute()), None, |row| membership[row].is_none()));
             }
         }
-        Ok(Self { rows })
+        let events = cohort.name_of_event().map(|name| if name == "event" { "events" } else { name });
+        Ok(Self { rows, events })
     }
 }
 
@@ -122,18 +126,21 @@ impl fmt::Display for SplitTable {
         let names: Vec<String> = self.rows.iter().map(SplitRow::name).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         write!(f, "{:width$}", "")?;
+        let of_part = if self.events.is_some() { 28 } else { 19 };
         for part in Part::ALL {
-            write!(f, "  {:>28}", part.name())?;
+            write!(f, "  {:>of_part$}", part.name())?;
         }
         write!(f, "\n{:width$}", "")?;
         for _ in Part::ALL {
-            write!(f, "  {:>10}{:>9}{:>9}", "subjects", "samples", "events")?;
+            write!(f, "  {:>10}{:>9}", "subjects", "samples")?;
+            self.events.map_or(Ok(()), |events| write!(f, "{events:>9}"))?;
         }
         for (row, name) in self.rows.iter().zip(&names) {
             write!(f, "\n{name:width$}")?;
             for part in Part::ALL {
                 let PartSize { subjects, samples, events } = row.size(part);
-                write!(f, "  {subjects:>10}{samples:>9}{events:>9}")?;
+                write!(f, "  {subjects:>10}{samples:>9}")?;
+                self.events.map_or(Ok(()), |_| write!(f, "{events:>9}"))?;
             }
         }
         Ok(())

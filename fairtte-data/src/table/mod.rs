@@ -23,6 +23,7 @@ use rayon::prelude::*;
 
 use self::guard::{guarded, require_threads};
 use crate::error::Place;
+use crate::features::is_missing;
 use crate::nearest::nearest;
 use crate::{DataError, write_atomically};
 
@@ -262,6 +263,15 @@ impl Table {
             (!cell.is_empty()).then(|| cell.to_owned())
         });
         Ok(trimmed.collect())
+    }
+
+    /// As [`text`](Self::text); a cell that is one of `missing`, whatever its case, is `None` as well.
+    pub(crate) fn text_without(&self, name: &str, missing: &[String]) -> Result<Vec<Option<String>>, DataError> {
+        let mut cells = self.text(name)?;
+        for cell in &mut cells {
+            cell.take_if(|cell| is_missing(missing, cell));
+        }
+        Ok(cells)
     }
 
     /// The cells of column `name` as numbers; `Err` holds the text of a cell that is not a number (empty if missing).

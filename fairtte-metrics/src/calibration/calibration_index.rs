@@ -12,7 +12,9 @@
 //!
 //! Sources: Austin, Harrell & van Klaveren (2020), doi:10.1002/sim.8570 (ICI, E50, E90, Emax; hazard regression or Cox
 //! with splines); Harrell (2015), section 2.4.5 (spline basis); van Houwelingen (2000), doi:10.1002/(SICI)1097-0258
-//! (20001230)19:24 (slope). Ties by Efron. S outside [1e-10, 1 - 1e-10] is moved to its end before the logarithms.
+//! (20001230)19:24 (slope). Ties by Efron. For the ICI, S outside
+//! [1e-10, 1 - 1e-10] is moved to its end before the logarithms, where the spline is nearly flat; a slope is undefined with such an S of
+//! 0 or 1.
 //! Golden values: the same model fitted with lifelines 0.30.3 `CoxPHFitter`.
 //!
 //! Where some samples had a competing event, the model is one of the subdistribution hazard, so that o is a cumulative
@@ -104,7 +106,8 @@ pub(crate) fn index_of_risk(
 /// The calibration slope of `curves` at `time`: the coefficient of log(-log S) in a Cox model. O(n log n).
 ///
 /// # Errors
-/// As [`calibration_index`]; [`MetricError::CalibrationModel`] also if all predictions are equal.
+/// As [`calibration_index`]; [`MetricError::CalibrationModel`] also if all predictions are equal, and [`MetricError::CertainRisk`] if one
+/// is 0 or 1: any number in its place would decide the slope.
 pub fn calibration_slope(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -144,6 +147,9 @@ fn check(outcomes: &Outcomes, time: f64) -> Result<(), MetricError> {
 pub(crate) struct PreparedCalibrationSlope {
     design: CoxDesign,
     start: Start,
+    /// Rows whose predicted risk is 0 or 1, without a logarithm; the slope of a sample with one is undefined.
+    certain: Vec<usize>,
+    time: f64,
 }
 
 impl PreparedCalibrationSlope {
@@ -153,16 +159,22 @@ impl PreparedCalibrationSlope {
         let x = centred(risk);
         let design = CoxDesign::new(outcomes, 1, |row| [x[row], 0.0]).with_competing(competing);
         let start = Start::new(&design, design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES])?);
-        Ok(Self { design, start })
+        let certain = (0..risk.len()).filter(|row| risk[*row] <= 0.0 || risk[*row] >= 1.0).collect();
+        Ok(Self { design, start, certain, time })
     }
 
     pub(crate) fn weighted(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        let n_certain = self.certain.iter().map(|row| weights[*row] as usize).sum();
+        if n_certain > 0 {
+            let n = weights.iter().map(|weight| *weight as usize).sum();
+            return Err(MetricError::CertainRisk { n_certain, n, time: self.time });
+        }
         Ok(self.design.fit(weights, self.start.coefficients)?[0])
     }
 
     /// The same for the eight weight vectors from lane `first` of `rows` on; `None` where [`weighted`](Self::weighted) is needed.
     pub(crate) fn lanes(&self, rows: &[BlockWeights], first: usize) -> [Option<f64>; WIDTH] {
-        if self.design.has_competing() {
+        if self.design.has_competing() || !self.certain.is_empty() {
             return [None; WIDTH];
         }
         LaneWeights::new(&self.design, rows, first).fit(&self.start).map(|found| Some(found?[0]))

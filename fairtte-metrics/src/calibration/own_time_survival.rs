@@ -27,6 +27,16 @@ impl Default for OwnTimeReading {
     }
 }
 
+impl From<Reading> for OwnTimeReading {
+    /// The curve of the reading, which is 1 before the grid: no event has happened yet.
+    fn from(reading: Reading) -> Self {
+        match reading {
+            Reading::LinearFromOne => Self::LinearFromOne,
+            _ => Self::OneBefore(reading),
+        }
+    }
+}
+
 /// S(T) of every sample at its own time T, `[n]`, each in [0, 1]. O(n log L) for L grid points.
 ///
 /// ```

@@ -18,7 +18,9 @@
 //!
 //! The time-dependent form reads the predictions of both at the time of the event: `P(F_i(T_i) > F_j(T_i) | T_i < T_j)` over
 //! cases i and all samples j that outlive them (Lee, Zame, Yoon & van der Schaar 2018, "`DeepHit`", equation 5,
-//! <https://doi.org/10.1609/aaai.v32i1.11842>). It has no weights and no pairs with those who had another cause earlier.
+//! <https://doi.org/10.1609/aaai.v32i1.11842>). Those who are
+//! censored or have another cause at `T_i` are compared as well (the paper compares none of them): of neither is it known that the cause
+//! came first. It has no weights and no pairs with those who had another cause earlier.
 //! Golden values: `hazardous` 0.2.0 `concordance_index_incidence`, `pec` 2022.5.4 `cindex`.
 
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,7 @@
 use crate::evaluation::at_risk::round_times;
 use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::censoring_by_group::censoring_by_group;
+use crate::evaluation::cohorts::ScoredCohort;
 use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
@@ -86,6 +87,25 @@ pub fn evaluate(
     let predictions = [Predictions { curves, censoring, times: chosen.times() }];
     let metrics = each_metric(&input, &predictions, &chosen, true, |metric| metric.report(&input, 0))?;
     chosen.report(&input, &predictions[0], metrics)
+}
+
+/// The times at which the metrics of an evaluation read the curves, besides each sample's own time: the evaluation times, the horizon,
+/// and the times that metrics name, ascending. Curves of another model whose grid has all of them are read there exactly.
+///
+/// # Errors
+/// Those of [`EvaluationSettings::validate`], and [`MetricError::UnknownMetric`].
+pub fn times_read(scored: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<f64>, MetricError> {
+    let ScoredCohort { subjects, outcomes, curves, censoring, groups, .. } = *scored;
+    let input = Input { subjects, outcomes, competing: None, groups, settings };
+    input.check()?;
+    let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
+    let named = settings.requested_metrics()?;
+    let mut times: Vec<f64> =
+        named.iter().filter_map(|(_, requested)| requested.at).chain(chosen.horizon.clone().ok()).collect();
+    times.extend(chosen.times().unwrap_or_default());
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    Ok(times)
 }
 
 /// The evaluation times and the horizon of one model, or of all models that are compared.

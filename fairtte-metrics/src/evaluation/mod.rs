@@ -51,7 +51,7 @@ pub use cohorts::{
 };
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, times_read};
 pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups, describe_groups_of_cause};
 pub use horizon_classes::{HorizonReport, LeftOut, evaluate_at_horizon};
 pub use masks::{EmptyMasks, MaskMetric, MaskReport, MaskSamples, evaluate_masks};

@@ -309,10 +309,18 @@ impl PerGroup<f64> {
     }
 
     fn too_few(&self, n_needed: usize) -> MetricError {
-        let attribute = self.attribute.clone();
-        match self.n_defined() {
-            0 if n_needed == 1 => MetricError::NoDefinedGroup { attribute, n_levels: self.groups.len() },
-            n_defined => MetricError::TooFewGroups { attribute, n_defined, n_levels: self.groups.len() },
+        let (attribute, n_levels) = (self.attribute.clone(), self.groups.len());
+        let needed = self.groups.iter().find_map(|group| match group.value {
+            Err(MetricError::FewEvents { needed, .. }) => Some(needed),
+            _ => None,
+        });
+        match (self.n_defined(), needed) {
+            (0, None) if n_needed == 1 => MetricError::NoDefinedGroup { attribute, n_levels },
+            (n_defined, None) => MetricError::TooFewGroups { attribute, n_defined, n_levels },
+            // These have a value, which is not compared.
+            (n_compared, Some(needed)) => {
+                MetricError::FewGroupsOfEnoughEvents { attribute, n_compared, n_levels, needed }
+            }
         }
     }
 

@@ -230,7 +230,8 @@ impl<'a> IpcwLosses<'a> {
 
     fn at_time(&self, t: f64) -> AtTime {
         let convention = self.weighting.convention();
-        let starts_at_one = convention == BrierConvention::Mlr3proba && t < self.curves.grid()[0];
+        let is_known = self.reading == Reading::LinearFromOne;
+        let starts_at_one = convention == BrierConvention::Mlr3proba && !is_known && t < self.curves.grid()[0];
         AtTime {
             weight: Weight::of(&at_survivor(convention, &self.censoring, t)),
             position: (!starts_at_one).then(|| self.reading.position(self.curves.grid(), t)),
@@ -242,7 +243,8 @@ impl<'a> IpcwLosses<'a> {
 struct AtTime {
     /// The weight of a survivor.
     weight: Weight,
-    /// Where the curves are read; `None` before the grid under `mlr3proba`, which starts every curve at 1.
+    /// Where the curves are read; `None` before the grid under `mlr3proba`, which starts every curve at 1, unless the reading has a line
+    /// there.
     position: Option<Position>,
 }
 

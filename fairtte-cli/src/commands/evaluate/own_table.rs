@@ -80,7 +80,14 @@ pub(in super::super) fn with_help(error: DataError, own: &OwnTable) -> CliError 
                 && value != "empty"
                 && expected.starts_with("1 (observed)") =>
         {
-            Some(format!("name the value of an event, as in --event-value {}", quoted(value)))
+            let one_value = format!("name the value of an event, as in --event-value {}", quoted(value));
+            // Numbers above 1 are usually kinds of events, of which naming one would censor the others without a word.
+            match value.parse::<u32>() {
+                Ok(2..) => Some(format!(
+                    "if the numbers are causes, name that of the event, as in --cause 1; otherwise {one_value}"
+                )),
+                _ => Some(one_value),
+            }
         }
         _ => None,
     };

@@ -82,3 +82,20 @@ fn relative_paths_of_a_run_file_are_relative_to_its_folder() {
     assert_eq!(config.table, Path::new("/runs/cohort.csv"));
     assert_eq!(config.image_root.as_deref(), Some(Path::new("/absolute")));
 }
+
+#[test]
+fn the_words_for_missing_cells_of_other_programs_are_no_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "image,subject_id,time,event,sex\na.png,1,2,0,F\nb.png,2,NA,1,NA\nc.png,3,4,1,nan\nNA,4,4,1,unknown\n";
+    let mut config = GenericConfig::new(table(folder.path(), "films.csv", text));
+    let Unlabelled { manifest, rule, .. } = Generic::new(config.clone()).read().unwrap();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(manifest.attributes[0].values, [some("F"), None, None, some("unknown")]);
+    assert_eq!(manifest.rows[3].image, None);
+    let detail = format!("column \"time\" is empty ({}, row 3)", manifest.source.display());
+    assert_eq!(rule.label(&manifest, 1).unwrap(), Label::excluded(Reason::MissingTime, detail));
+    // Other words are named, and replace these.
+    config.missing_values = vec!["Unknown".to_owned()];
+    let Unlabelled { manifest, .. } = Generic::new(config).read().unwrap();
+    assert_eq!(manifest.attributes[0].values, [some("F"), some("NA"), some("nan"), None]);
+}

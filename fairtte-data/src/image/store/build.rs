@@ -9,7 +9,6 @@
 //! holder ends, however it ends. If the file system has no locks, two processes do the same work twice; the renames
 //! leave one of two equal files.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +19,7 @@ use super::index::Index;
 use super::plan::{Plan, ShardPlan};
 use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
 use crate::DataError;
+use crate::atomic::{LOCK, lock_folder};
 use crate::cohort::exclusions::{Exclusion, Exclusions};
 use crate::cohort::{Cohort, Sample};
 use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
@@ -48,7 +48,7 @@ impl Build<'_> {
     /// Writes the missing shards, and the index.
     pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<(), DataError> {
         std::fs::create_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
-        let lock = lock(self.folder)?;
+        let lock = lock_folder(self.folder).map_err(|source| DataError::write(&self.folder.join(LOCK), source))?;
         if lock.is_some() {
             // Without a lock the temporary file may belong to a living process.
             remove_temporary_files(self.folder);
@@ -194,15 +194,6 @@ fn with_size(error: DataError, n_missing_bytes: usize) -> DataError {
         }
         other => other,
     }
-}
-
-/// Waits until no other process builds in `folder`; `None` if the file system has no locks.
-fn lock(folder: &Path) -> Result<Option<File>, DataError> {
-    let path = folder.join(".lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(|source| DataError::write(&path, source))?;
-    // Network file systems fail in several ways; none of them should prevent the build.
-    Ok(file.lock().is_ok().then_some(file))
 }
 
 /// Removes temporary files of killed runs; one that cannot be removed is harmless.

@@ -69,7 +69,7 @@ pub(super) fn d_calibration(sample: &ScoredSample<'_>) -> Prepared {
     if sample.outcomes.n_events() == 0 {
         return Err(MetricError::NoEvents { n: sample.outcomes.n() });
     }
-    let reading = OwnTimeReading::OneBefore(sample.reading);
+    let reading = OwnTimeReading::from(sample.reading);
     let survival = survival_at_own_time(sample.outcomes, sample.curves, reading)?;
     let rows = survival.into_iter().zip(sample.outcomes.event().iter().copied());
     Ok(Box::new(PreparedDCalibration { masses: masses_of_rows(rows, DCalibrationConvention::Survivaleval) }))
@@ -136,7 +136,7 @@ pub(super) fn slope(sample: &ScoredSample<'_>) -> Prepared {
 }
 
 pub(super) fn alpha(sample: &ScoredSample<'_>) -> Prepared {
-    let reading = OwnTimeReading::OneBefore(sample.reading);
+    let reading = OwnTimeReading::from(sample.reading);
     of_selection(sample, move |outcomes, curves| {
         Ok(calibration_alpha(outcomes, curves, reading, DEFAULT_HAZARD_REPLACEMENT)?.alpha)
     })

@@ -103,7 +103,8 @@ const CAUSE_METRICS: [CauseMetric; 11] = [
         summary: "time-dependent concordance of one cause; pairs with equal predictions count 0 (Lee et al. 2018)",
         label: "C^td of the cause",
         convention: "time-dependent concordance of the predicted incidence, cases compared with all who outlive them, those \
-                     with a later event of another cause among them; equal predictions count 0 (Lee et al. 2018)",
+                     with a later event of another cause among them, and with those who are censored or have another cause at \
+                     the same time; equal predictions count 0 (Lee et al. 2018)",
         goal: Goal::Higher,
         has_horizon: false,
         prepare: c_td,

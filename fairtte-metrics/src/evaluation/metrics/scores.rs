@@ -12,7 +12,7 @@ use crate::resampling::lanes::sums_fit;
 use crate::scores::{
     EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
 };
-use crate::{CensoringTies, MetricError, Outcomes, SurvivalCurves};
+use crate::{CensoringTies, MetricError, Outcomes, Reading, SurvivalCurves};
 
 type Prepared = Result<Box<dyn PreparedMetric>, MetricError>;
 
@@ -160,6 +160,14 @@ pub(super) fn isll(sample: &ScoredSample<'_>) -> Prepared {
 fn integrated(sample: &ScoredSample<'_>, rule: IntegratedScoreRule) -> Prepared {
     let (reading, times) = (sample.reading, sample.times()?.to_vec());
     let censoring = sample.censoring.with_ties(CensoringTies::Flipped);
+    // Where the censoring curve is 0 the convention counts an event a thousand times, which says nothing about the predictions.
+    let last = last_time(sample)?;
+    let events = sample.outcomes.time().iter().zip(sample.outcomes.event());
+    for (&time, _) in events.filter(|(time, event)| **event && **time <= last) {
+        if censoring.at(time)? <= 0.0 {
+            return Err(MetricError::ZeroCensoringSurvival { time });
+        }
+    }
     of_selection(sample, move |outcomes, curves| Ok(rule.score(outcomes, curves, &censoring, reading, &times)?.value))
 }
 
@@ -187,7 +195,7 @@ pub(super) fn rcll(sample: &ScoredSample<'_>) -> Prepared {
 
 pub(super) fn explained_variation(sample: &ScoredSample<'_>) -> Prepared {
     let (reading, times) = (sample.reading, sample.times()?.to_vec());
-    let (censoring, grid) = (sample.censoring.clone(), sample.curves.grid().to_vec());
+    let censoring = sample.censoring.clone();
     let model = PreparedBrier::new(sample.outcomes, sample.curves, &censoring, reading, &times)?;
     let outcomes = sample.outcomes.clone();
     Ok(rows_metric(move |rows| {
@@ -196,9 +204,10 @@ pub(super) fn explained_variation(sample: &ScoredSample<'_>) -> Prepared {
             weights[*row] += 1;
         }
         let drawn = outcomes.select(rows);
-        let baseline = kaplan_meier_curves(&KaplanMeier::fit(&drawn)?, &grid, drawn.n())?;
+        // Its values at the evaluation times themselves: on the grid of the model it would be a coarser curve.
+        let baseline = kaplan_meier_curves(&KaplanMeier::fit(&drawn)?, &times, drawn.n())?;
         let ones = vec![1; drawn.n()];
-        let baseline = PreparedBrier::new(&drawn, &baseline, &censoring, reading, &times)?.weighted(&ones)?;
+        let baseline = PreparedBrier::new(&drawn, &baseline, &censoring, Reading::Step, &times)?.weighted(&ones)?;
         if baseline <= 0.0 {
             return Err(MetricError::NoBaselineLoss { baseline });
         }

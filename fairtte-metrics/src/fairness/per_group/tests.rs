@@ -47,6 +47,9 @@ fn one_defined_group_has_no_gap_and_an_equity_scaling_that_says_so() {
     assert_eq!(scaled, EquityScaled { value: 0.2, n_groups: 1, n_undefined: 1 });
     let none = per_group(&[Err(MetricError::NoSamples)]).equity_scaling(0.5, Direction::HigherIsBetter);
     assert_eq!(none, Err(MetricError::NoDefinedGroup { attribute: "race".to_owned(), n_levels: 1 }));
+    let small = || Err(MetricError::FewEvents { n_events: 6, needed: 10 });
+    let said = per_group(&[Ok(0.7), small()]).gap().unwrap_err().to_string();
+    assert_eq!(said, "attribute \"race\" has 1 of 2 groups with a value and min-events 10, expected at least 2");
     let no_gap = per_group(&[Err(MetricError::NoSamples)]).gap();
     let expected = MetricError::TooFewGroups { attribute: "race".to_owned(), n_defined: 0, n_levels: 1 };
     assert_eq!(no_gap, Err(expected));

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 const CONFIG: i32 = 3;
 const DATA: i32 = 4;
-const GRID: [f64; 5] = [0.0, 1.0, 2.0, 4.0, 7.0];
+/// Times are multiples of this, so that curves on all of them are exact.
+const STEP: f64 = 0.25;
 const N: usize = 120;
 
 /// Age in years, sex, time and event; old men have the event early.
@@ -29,7 +30,7 @@ fn samples(first: usize) -> Samples {
     let age: Vec<f64> = rows().map(|k| 40.0 + ((k * 31) % 45) as f64).collect();
     let sex: Vec<&str> = rows().map(|k| if (k * 17) % 5 < 2 { "F" } else { "M" }).collect();
     let rate = |k: usize| (0.05 * (age[k - first] - 60.0)).exp() * if sex[k - first] == "M" { 0.4 } else { 0.2 };
-    let time = rows().map(|k| (-(1.0 - noise(k)).ln() / rate(k)).clamp(0.05, 8.0)).collect();
+    let time = rows().map(|k| ((-(1.0 - noise(k)).ln() / rate(k) / STEP).ceil() * STEP).clamp(STEP, 8.0)).collect();
     let event = rows().map(|k| (k * 13) % 6 != 0).collect();
     Samples { age, sex, time, event }
 }
@@ -56,6 +57,10 @@ impl Samples {
     }
 }
 
+fn grid() -> Vec<f64> {
+    (0..=32).map(|k| f64::from(k) * STEP).collect()
+}
+
 fn json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -65,9 +70,9 @@ fn tables(folder: &Path) -> (String, String, CoxRegression) {
     let (train, test) = (samples(0), samples(N));
     let outcomes = Outcomes::new(train.time.clone(), train.event.clone()).unwrap();
     let model = CoxRegression::fit(&outcomes, &train.covariates(), CoxTies::Efron).unwrap();
-    let curves = model.survival_curves(&test.covariates(), &GRID).unwrap();
+    let curves = model.survival_curves(&test.covariates(), &grid()).unwrap();
     let cells = |k: usize| curves.survival().row(k).iter().flat_map(|s| [",".to_owned(), s.to_string()]).collect();
-    let header: String = GRID.iter().flat_map(|time| [",".to_owned(), time.to_string()]).collect();
+    let header: String = grid().iter().flat_map(|time| [",".to_owned(), time.to_string()]).collect();
     let predictions = test.write(&folder.join("curves.csv"), &header, cells);
     (train.write(&folder.join("train.csv"), "", |_| String::new()), predictions, model)
 }
@@ -80,7 +85,8 @@ fn a_model_that_is_the_baseline_does_not_differ_from_it() {
     let shown = output.display().to_string();
     let files = ["evaluate", "--predictions", &predictions, "--train", &train, "--output", &shown];
     let asked = ["--attributes", "sex", "--baseline", "age,sex", "--set", "replicates=40", "--set", "over-time=0"];
-    let outcome = succeed(files.iter().chain(&asked));
+    let step = ["--set", "reading=step"];
+    let outcome = succeed(files.iter().chain(&asked).chain(&step));
     assert!(
         outcome.stdout.contains("what the model adds to age and sex\n  fitted on the training"),
         "{}",
@@ -114,6 +120,43 @@ fn a_model_that_is_the_baseline_does_not_differ_from_it() {
     let kinds = Table::read(&output.join("evaluation.csv")).unwrap().text("kind").unwrap();
     let n = |kind: &str| kinds.iter().filter(|found| found.as_deref() == Some(kind)).count();
     assert_eq!((n("baseline"), n("baseline-difference"), n("baseline-difference-of-gaps")), ((7 + 4) * 3, 7 * 3, 7));
+}
+
+/// On its own grid a model may be coarse; the covariates are not made as coarse for it.
+#[test]
+fn the_covariates_are_predicted_at_the_times_of_the_metrics_and_ties_count_half() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, predictions, _) = tables(folder.path());
+    let output = folder.path().join("scores");
+    let shown = output.display().to_string();
+    let text = std::fs::read_to_string(&predictions).unwrap();
+    // Of the 33 times the first, the one in the middle and the last.
+    let coarse = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let kept = [0, 16, 32].map(|time| cells[5 + time]);
+        [&cells[..5], &kept[..]].concat().join(",")
+    };
+    let lines: Vec<String> = text.lines().map(coarse).collect();
+    let path = folder.path().join("coarse.csv");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let path = path.display().to_string();
+    let ibs_of_cox = |predictions: &str, covariates: &str| {
+        let call =
+            ["evaluate", "--predictions", predictions, "--train", &train, "--baseline", covariates, "--output", &shown];
+        let asked = ["--set", "reading=step", "--set", "replicates=0", "--metrics", "c-td,c-td-half,ibs,rcll"];
+        let outcome = succeed(call.iter().chain(&asked));
+        let baseline = &json(&output.join("evaluation.json"))["baseline"];
+        let metrics = baseline["models"][0]["metrics"].as_array().unwrap();
+        let names: Vec<&str> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["c_td_antolini_strict", "c_td_half", "ibs"], "a density depends on the grid");
+        (metrics[2]["overall"]["value"].as_f64().unwrap(), outcome.stdout)
+    };
+    let (fine, _) = ibs_of_cox(&predictions, "age,sex");
+    let (of_coarse, _) = ibs_of_cox(&path, "age,sex");
+    assert!((of_coarse - fine).abs() < 0.01 * fine, "{of_coarse} beside a coarse model, {fine} beside a fine one");
+    let (_, of_sex) = ibs_of_cox(&predictions, "sex");
+    let added = of_sex.split("what the model adds").nth(1).unwrap();
+    assert!(added.contains("C^td (ties 1/2): model") && !added.contains("C^td: model"), "{added}");
 }
 
 #[test]
@@ -166,10 +209,10 @@ fn beside_several_models_the_cox_model_of_the_covariates_is_one_more() {
     let flat = folder.path().join("flat.csv");
     let text = std::fs::read_to_string(&predictions).unwrap();
     let header = text.lines().next().unwrap();
-    let n_before = header.split(',').count() - GRID.len();
+    let n_before = header.split(',').count() - grid().len();
     let same = |line: &str| {
         let cells: Vec<String> = line.split(',').take(n_before).map(str::to_owned).collect();
-        let curve = (0..GRID.len()).map(|place| (1.0 - 0.1 * place as f64).to_string());
+        let curve = (0..grid().len()).map(|place| (1.0 - 0.02 * place as f64).to_string());
         cells.into_iter().chain(curve).collect::<Vec<_>>().join(",")
     };
     let rows: Vec<String> = text.lines().skip(1).map(same).collect();

@@ -79,6 +79,8 @@ fn changed_data_are_refused_by_name_and_nothing_is_written() {
     let refused = |sentence: &str| {
         fail(resume(&run, &longer), DATA, sentence);
         fail(resume(&run, &[longer[0], longer[1], "--output", &elsewhere]), DATA, sentence);
+        // Nor is the evaluation of other data shown as that of these.
+        fail(run.arguments("train"), DATA, sentence);
         assert!(content(&run) == before, "{sentence}: the folder was changed");
     };
     write_split(folder.path(), &[0, 8]);
@@ -101,9 +103,41 @@ fn changed_data_are_refused_by_name_and_nothing_is_written() {
             cells[1] = "9".to_owned();
         }
     });
-    refused("or other outcomes");
+    refused("samples with another outcome, subject or place in the table than when the run began: 1, first \"p04\"");
     write_table(folder.path(), |_, _| {});
+    assert!(succeed(run.arguments("train")).stderr.contains("this run is done"));
     succeed(resume(&run, &longer));
+}
+
+#[test]
+fn a_finished_run_whose_samples_changed_is_not_shown_as_that_of_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = of_table(folder.path());
+    succeed(run.arguments("train"));
+    write_table(folder.path(), |row, cells| {
+        if row == 4 {
+            cells[0] = "other".to_owned();
+        }
+    });
+    fail(
+        run.arguments("train"),
+        DATA,
+        "samples that the run was trained with and the data no longer have: 1, first \"p04\"",
+    );
+    let table = folder.path().join("table.csv");
+    write_table(folder.path(), |_, _| {});
+    let text = std::fs::read_to_string(&table).unwrap();
+    let (first, rest) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(&table, format!("{first}\n{rest}\n{}\n", rest.replacen("p79", "new", 1))).unwrap();
+    fail(
+        run.arguments("train"),
+        DATA,
+        "samples that the data now have and the run was trained without: 1, first \"new\"",
+    );
+    std::fs::remove_file(&table).unwrap();
+    let outcome = succeed(run.arguments("train"));
+    assert!(outcome.stderr.contains("note: whether the data have changed since the training was not checked"));
+    assert!(outcome.stderr.contains("this run is done"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! What serde and the parser say about a run file, in the words of its keys.
+
+use toml::{Table, Value};
+
+/// Least similarity of a name that is suggested for an unknown one, from 0 to 1.
+const SIMILAR: f64 = 0.5;
+/// Types of numbers and values as serde names them, and as a reader of a run file does.
+const TYPES: [(&str, &str); 8] = [
+    ("usize", "a whole number >= 0"),
+    ("u64", "a whole number >= 0"),
+    ("u32", "a whole number >= 0"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("f32", "a number"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+];
+
+/// The key in question and advice, from serde's message.
+pub(super) fn explain(path: &str, message: &str) -> (String, Option<String>) {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field `compare`") {
+        return ("compare".to_owned(), Some("run this file with `fairtte compare`".to_owned()));
+    }
+    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    match quoted.split_first() {
+        Some((found, valid)) if unknown => {
+            let already_named = path == *found || path.ends_with(&format!(".{found}"));
+            let key = match path {
+                "" | "." => (*found).to_owned(),
+                path if already_named || message.starts_with("unknown variant") => path.to_owned(),
+                path => format!("{path}.{found}"),
+            };
+            (key, advice(found, valid))
+        }
+        _ if path == "." => ("run file".to_owned(), None),
+        _ => (path.to_owned(), None),
+    }
+}
+
+/// The valid name that an unknown one probably means.
+fn advice(found: &str, valid: &[&str]) -> Option<String> {
+    if found == "evaluation" && valid.contains(&"replicates") {
+        return Some("leave out \"evaluation.\": these settings are those of [evaluation]".to_owned());
+    }
+    let of_its_words =
+        |name: &&&str| name.split('-').any(|word| word == found) || found.split('-').any(|word| word == **name);
+    let similarity = |name: &str| strsim::normalized_damerau_levenshtein(found, name);
+    let nearest = || {
+        valid.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b))).filter(|name| similarity(name) >= SIMILAR)
+    };
+    let name = nearest().or_else(|| valid.iter().find(of_its_words))?;
+    Some(format!("did you mean \"{name}\"?"))
+}
+
+/// The message in the words of a run file; `table` is what was read, `path` where.
+pub(super) fn in_words(table: &Table, path: &str, message: &str) -> String {
+    let mut message = message.replace('`', "\"").trim_end().to_owned();
+    if message.starts_with("wanted exactly 1 element") {
+        let names: Vec<String> = names_at(table, path).into_iter().map(|name| format!("\"{name}\"")).collect();
+        return format!(
+            "there are {}, expected exactly one",
+            if names.is_empty() { "no names".to_owned() } else { names.join(" and ") }
+        );
+    }
+    for (from, to) in TYPES {
+        if let Some(before) = message.strip_suffix(&format!("expected {from}")) {
+            message = format!("{before}expected {to}");
+        }
+    }
+    message
+}
+
+/// The keys of the table at `path`.
+fn names_at<'a>(table: &'a Table, path: &str) -> Vec<&'a str> {
+    let mut at = table;
+    for key in path.split('.').filter(|key| !key.is_empty()) {
+        let Some(below) = at.get(key).and_then(Value::as_table) else { return Vec::new() };
+        at = below;
+    }
+    at.keys().map(String::as_str).collect()
+}
+
+/// File and line of a key: the line that assigns it below the header of its table, or the header itself.
+pub(super) fn place(origin: &str, text: &str, key: &str) -> Option<String> {
+    let mut table = String::new();
+    let stands_on = |line: &str| {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            header.trim_matches(['[', ']', ' ']).clone_into(&mut table);
+            return table == key;
+        }
+        let name = line.split('=').next().unwrap_or_default().trim();
+        let path = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
+        path == key
+    };
+    let line = text.lines().position(stands_on)? + 1;
+    Some(format!(" ({origin}, line {line})"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_that_may_be_meant_is_suggested() {
+        let of = |found: &str, valid: &[&str]| advice(found, valid);
+        let heads = ["pmf", "cox", "nnet-survival", "mtlr"];
+        assert_eq!(of("nnet", &heads).unwrap(), "did you mean \"nnet-survival\"?");
+        assert_eq!(of("cxo", &heads).unwrap(), "did you mean \"cox\"?");
+        assert_eq!(of("learning-rate", &["accumulate", "epochs"]), None);
+        assert_eq!(of("intensity", &["event", "time"]), None);
+        assert!(of("evaluation", &["replicates", "permutations"]).unwrap().starts_with("leave out \"evaluation.\""));
+    }
+
+    #[test]
+    fn messages_have_the_words_of_a_run_file() {
+        let table: Table = "[data.generic]\ntable = 'a.csv'\n[data.tabular]\n".parse().unwrap();
+        let said = in_words(&table, "data", "wanted exactly 1 element, more than 1 element");
+        assert_eq!(said, "there are \"generic\" and \"tabular\", expected exactly one");
+        let said = in_words(&table, "epochs", "invalid type: string \"ten\", expected usize");
+        assert_eq!(said, "invalid type: string \"ten\", expected a whole number >= 0");
+    }
+}
