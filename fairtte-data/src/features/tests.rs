@@ -143,15 +143,15 @@ fn each_policy_for_missing_values_does_what_it_says() {
 
 #[test]
 fn numbers_with_decimal_commas_are_no_categories() {
-    let text = "bmi,code\n32,A\n\"27,5\",B\n\"30,1\",A\n";
-    let refused = message(text, "features = 'all'", 3);
-    assert!(
-        refused.starts_with("bmi of sample \"s1\" is \"27,5\", expected a number with a decimal point"),
-        "{refused}"
-    );
+    let mut table = table("bmi,code\n32,A\n27;5,B\n30;1,A\n");
+    for cell in table.columns[0].cells.iter_mut().flatten() {
+        *cell = cell.replace(';', ",");
+    }
+    let refused = TabularFeatures::fit(&table, &rows(3), &all(), &[]).unwrap_err().to_string();
+    assert!(refused.starts_with("bmi of sample \"s1\" is \"27,5\", expected a number with a decimal point"), "{refused}");
     // Codes that look like numbers are categories if they are named.
-    let (_, matrix) = encode(text, "categorical = ['bmi']", 3).unwrap();
-    assert_eq!(matrix.names(), ["bmi=27,5", "bmi=30,1", "bmi=32"]);
+    let fitted = TabularFeatures::fit(&table, &rows(3), &config("categorical = ['bmi']"), &[]).unwrap();
+    assert_eq!(fitted.encode(&table).unwrap().names(), ["bmi=27,5", "bmi=30,1", "bmi=32"]);
 }
 
 #[test]

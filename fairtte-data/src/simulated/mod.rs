@@ -100,8 +100,11 @@ pub fn simulate(
 ) -> Result<Simulation, SimulationError> {
     config.validate()?;
     let request = Request { generator_version: write::GENERATOR_VERSION, seed, config: config.clone() };
-    if let Folder::Finished(counts) = write::inspect(out, &request)? {
-        return Ok(describe(out, counts, true));
+    match write::inspect(out, &request) {
+        Ok(Folder::Finished(counts)) => return Ok(describe(out, counts, true)),
+        // Another process may be at work, whose files change meanwhile.
+        Err(error) if !write::is_simulated_in(out) => return Err(error),
+        Ok(Folder::Ready) | Err(_) => {}
     }
     // One process at a time; what another one has finished meanwhile is used.
     let _lock = write::lock(out)?;

@@ -90,14 +90,25 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
     match fs::read_dir(out) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Folder::Ready),
         Err(source) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
-        Ok(entries) => {
-            match entries.filter(|entry| entry.as_ref().map_or(true, |entry| entry.file_name() != LOCK)).next() {
+        Ok(mut entries) => {
+            // The lock, and the record while it is written, are ours.
+            let ours = [LOCK.to_owned(), format!("{PARTIAL_RECORD}.part")];
+            let is_foreign = |entry: &io::Result<fs::DirEntry>| match entry {
+                Ok(entry) => ours.iter().all(|name| entry.file_name() != name.as_str()),
+                Err(_) => true,
+            };
+            match entries.find(is_foreign) {
                 None => Ok(Folder::Ready),
                 Some(Ok(entry)) => Err(in_use(format!("\"{}\"", entry.file_name().to_string_lossy()))),
                 Some(Err(source)) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
             }
         }
     }
+}
+
+/// Whether this or another process simulates in the folder, or has just finished.
+pub(super) fn is_simulated_in(out: &Path) -> bool {
+    [LOCK, PARTIAL_RECORD, RECORD].iter().any(|name| out.join(name).exists())
 }
 
 /// Creates the folder and waits until no other process simulates in it; `None` if the file system has no locks.
@@ -107,11 +118,11 @@ pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
     lock_folder(out).map_err(failed("write", out.join(LOCK)))
 }
 
-/// Creates the folders and records the request.
+/// Records the request and creates the folder of the images.
 pub(super) fn begin(out: &Path, request: &Request) -> Result<(), SimulationError> {
+    write_record(&out.join(PARTIAL_RECORD), request, None)?;
     let images = out.join(IMAGES);
-    fs::create_dir_all(&images).map_err(|source| SimulationError::Io { action: "create", path: images, source })?;
-    write_record(&out.join(PARTIAL_RECORD), request, None)
+    fs::create_dir_all(&images).map_err(|source| SimulationError::Io { action: "create", path: images, source })
 }
 
 /// Writes the record that makes the simulation finished.
