@@ -22,6 +22,8 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+#[cfg(test)]
+mod layout_tests;
 mod masks;
 pub(crate) mod method_tests;
 mod metric_sections;
