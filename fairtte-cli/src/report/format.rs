@@ -35,12 +35,12 @@ pub(super) fn known_ends(estimate: &Estimate) -> Option<(f64, f64)> {
     telling_ends(estimate.lower.zip(estimate.upper)?, estimate.n_subjects, estimate.n_events)
 }
 
-/// `ends` unless all replicates gave one value because it is that of a single subject or of no event: such an interval says
+/// `ends` unless all replicates gave one value because it is that of a single subject, event or mask: such an interval says
 /// nothing about how certain the value is.
 pub(super) fn telling_ends((lower, upper): (f64, f64), n_subjects: usize, n_events: usize) -> Option<(f64, f64)> {
     // A mean with other weights can differ in its last bits.
     let is_point = upper - lower <= 1e-9 * lower.abs().max(upper.abs());
-    (!is_point || n_subjects > 1 && n_events > 0).then_some((lower, upper))
+    (!is_point || n_subjects > 1 && n_events > 1).then_some((lower, upper))
 }
 
 /// `sex = F`, `age <= 60`.
@@ -207,10 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn one_subject_and_no_event_have_no_interval_to_show() {
+    fn one_subject_and_one_event_have_no_interval_to_show() {
         let of = |ends, n_subjects, n_events| telling_ends(ends, n_subjects, n_events);
         let point = (4.922, 4.922 + 1e-15);
-        assert_eq!((of(point, 1, 1), of((0.0, 0.0), 3, 0)), (None, None));
+        assert_eq!([of(point, 1, 1), of((0.0, 0.0), 3, 0), of((0.7, 0.7), 2, 1)], [None; 3]);
         // A perfect value of many subjects, and the interval of several samples of one subject.
         assert_eq!((of((1.0, 1.0), 80, 80), of((0.2, 0.3), 1, 0)), (Some((1.0, 1.0)), Some((0.2, 0.3))));
     }

@@ -75,7 +75,9 @@ impl Sheet {
         for place in 0..self.columns.len() {
             let value = |row: &Vec<Cell>| if let Cell::Value(value) = row[place] { Some(value) } else { None };
             for (row, text) in rows.iter_mut().zip(column_of(self.rows.iter().map(value))) {
-                text.into_iter().for_each(|text| row[place] = text);
+                if let Some(text) = text {
+                    row[place] = text;
+                }
             }
         }
         rows

@@ -269,7 +269,7 @@ mod tests {
         let mut metric = report().metrics.remove(0);
         metric.attributes.clear();
         (metric.overall.value, metric.overall.lower, metric.overall.upper) = (Some(0.0), Some(0.0), Some(0.4));
-        assert_eq!(range([&metric]).start, 0.0);
+        assert_eq!(range([&metric]), 0.0..0.525);
         metric.overall.lower = Some(-0.1);
         assert!(range([&metric]).start < -0.1);
     }
