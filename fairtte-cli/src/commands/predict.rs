@@ -24,7 +24,7 @@ use super::train::probability_of;
 use super::{print, use_threads};
 use crate::CliError;
 use crate::args::Predict;
-use crate::plural::counted;
+use crate::plural::{agreeing, counted};
 use crate::pooled::{at_times, common_times};
 use crate::prepared::Inputs;
 use crate::progress::say;
@@ -71,7 +71,8 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let fitted = groups_of(cohort, attributes, &arguments.levels)?;
     notes.extend(notes_on_groups(&fitted));
     notes.extend(of_other_attributes(&members));
-    notes.extend((found > 0).then(|| format!("{found} of the images belong to the training part of a run")));
+    let belong = agreeing(found, "belongs", "belong");
+    notes.extend((found > 0).then(|| format!("{found} of the images {belong} to the training part of a run")));
     for note in &notes {
         say(format!("note: {note}"));
     }
@@ -295,7 +296,8 @@ fn training_images(
         let found = member.trained_on(inputs, cohort)?;
         if let Some(sample) = found.first().filter(|_| !is_allowed) {
             let (n, of, run) = (found.len(), cohort.n(), member.path.display());
-            let message = format!("{n} of {of} images belong to the training part of {run}, first \"{sample}\"");
+            let belong = agreeing(n, "belongs", "belong");
+            let message = format!("{n} of {of} images {belong} to the training part of {run}, first \"{sample}\"");
             let help = "predictions of them say nothing about other people; --allow-training-images predicts them";
             return Err(CliError::setting("data", message, Some(help)));
         }

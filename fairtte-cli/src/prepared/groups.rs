@@ -48,15 +48,21 @@ pub(super) fn trained_levels(groups: &Groups, train: &[usize]) -> Result<Groups,
     let trained: BTreeSet<usize> = train.iter().filter_map(|row| membership[*row]).map(GroupId::index).collect();
     for (level, name) in all.iter().enumerate().filter(|(level, _)| !trained.contains(level)) {
         let n = membership.iter().flatten().filter(|group| group.index() == level).count();
-        let attribute = groups.attribute();
-        say(format!(
-            "note: no training sample has {attribute} {name}; samples whose attribute counts as missing for the strategy: {n}"
-        ));
+        say(untrained(groups.attribute(), name, n));
     }
     let place: HashMap<usize, u32> = trained.iter().copied().zip(0..).collect();
     let renumbered = |group: &Option<GroupId>| group.and_then(|group| Some(GroupId(*place.get(&group.index())?)));
     let levels = trained.iter().map(|level| all[*level].clone()).collect();
     Ok(Groups::new(groups.attribute(), levels, membership.iter().map(renumbered).collect())?)
+}
+
+/// A level that no training sample has, and how many others that concerns.
+fn untrained(attribute: &str, level: &str, n: usize) -> String {
+    let others = match n {
+        0 => String::new(),
+        n => format!("; samples whose attribute counts as missing for the strategy: {n}"),
+    };
+    format!("note: no training sample has {attribute} {level}{others}")
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.
@@ -82,6 +88,13 @@ pub(crate) fn choose_groups(all: &[Groups], names: &[&str], key: &str) -> Result
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
     use super::*;
+
+    #[test]
+    fn samples_of_an_untrained_level_are_counted_only_if_there_are_any() {
+        assert_eq!(untrained("sex", "M", 0), "note: no training sample has sex M");
+        let said = "note: no training sample has sex M; samples whose attribute counts as missing for the strategy: 2";
+        assert_eq!(untrained("sex", "M", 2), said);
+    }
 
     #[test]
     fn a_level_without_a_training_sample_is_no_group_of_a_strategy() {

@@ -24,10 +24,35 @@ pub(crate) fn p_relation(p: f64) -> String {
     if p.starts_with('<') { p } else { format!("= {p}") }
 }
 
-/// The interval as `0.652 to 0.791`, where there is one.
+/// The interval as `0.652 to 0.791`, where there is one to show.
 pub(super) fn interval(estimate: &Estimate) -> Option<String> {
-    let (lower, upper) = estimate.lower.zip(estimate.upper)?;
+    let (lower, upper) = known_ends(estimate)?;
     Some(format!("{} to {}", number(lower), number(upper)))
+}
+
+/// The ends of the interval, where there is one to show.
+pub(super) fn known_ends(estimate: &Estimate) -> Option<(f64, f64)> {
+    telling_ends(estimate.lower.zip(estimate.upper)?, estimate.n_subjects, estimate.n_events)
+}
+
+/// `ends` unless all replicates gave one value because it is that of a single subject, event or mask: such an interval says
+/// nothing about how certain the value is.
+pub(super) fn telling_ends((lower, upper): (f64, f64), n_subjects: usize, n_events: usize) -> Option<(f64, f64)> {
+    // A mean with other weights can differ in its last bits.
+    let is_point = upper - lower <= 1e-9 * lower.abs().max(upper.abs());
+    (!is_point || n_subjects > 1 && n_events > 1).then_some((lower, upper))
+}
+
+/// `sex = F`, `age <= 60`.
+pub(crate) fn of_level(attribute: &str, level: &str) -> String {
+    let after_sign = level.trim_start_matches(['<', '>', '=', '\u{2264}', '\u{2265}']);
+    let is_threshold = after_sign.len() < level.len() && starts_a_number(after_sign);
+    format!("{attribute}{}{level}", if is_threshold { " " } else { " = " })
+}
+
+/// Whether a number follows, as after the sign of a threshold.
+pub(super) fn starts_a_number(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))
 }
 
 /// Up to four significant digits without trailing zeros, for times and axis ticks.
@@ -35,14 +60,41 @@ pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let magnitude = value.abs().log10().floor();
-    let decimals = (3.0 - magnitude).clamp(0.0, 9.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "decimals lies in [0, 9]")]
-    let text = format!("{value:.*}", decimals as usize);
+    let text = format!("{value:.*}", decimals_of(value));
     match if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text.as_str() } {
         "-0" => "0".to_owned(),
         shown => shown.to_owned(),
     }
+}
+
+/// Decimals of four significant digits.
+fn decimals_of(value: f64) -> usize {
+    let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "decimals lies in [0, 9]")]
+    let decimals = decimals as usize;
+    decimals
+}
+
+/// The values of one column with one number of decimals, so that they can be compared at a glance: as many as [`short`] needs
+/// for one of them, but no more than three unless all are small. Where that would show a small value as 0, each is [`short`].
+pub(super) fn column(values: &[f64]) -> Vec<String> {
+    let after_point = |value: &f64| short(*value).split_once('.').map_or(0, |(_, after)| after.len());
+    let needed = values.iter().map(after_point).max().unwrap_or(0);
+    let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let decimals = needed.min(decimals_of(largest).max(3));
+    let fixed = |value: &f64| format!("{:.decimals$}", if *value == 0.0 { 0.0 } else { *value });
+    let is_lost = |value: &f64| *value != 0.0 && fixed(value).trim_matches(['-', '0', '.']).is_empty();
+    if values.iter().any(is_lost) {
+        return values.iter().map(|value| short(*value)).collect();
+    }
+    values.iter().map(fixed).collect()
+}
+
+/// The same where some values are missing.
+pub(super) fn column_of(values: impl Iterator<Item = Option<f64>>) -> Vec<Option<String>> {
+    let values: Vec<Option<f64>> = values.collect();
+    let mut shown = column(&values.iter().copied().flatten().collect::<Vec<_>>()).into_iter();
+    values.iter().map(|value| value.and_then(|_| shown.next())).collect()
 }
 
 /// A share in (0, 1) as `95 %`.
@@ -138,6 +190,35 @@ mod tests {
         assert_eq!([short(1234.6), short(100.0), short(0.000_12), short(-2.5)], ["1235", "100", "0.00012", "-2.5"]);
         assert_eq!([percent(0.95), percent(0.999)], ["95 %", "99.9 %"]);
         assert_eq!([p_value(0.000_1), p_value(1.0 / 1001.0), p_value(1.0)], ["< 0.001", "0.001", "1.000"]);
+    }
+
+    #[test]
+    fn a_column_has_one_number_of_decimals() {
+        assert_eq!(column(&[37.8, 49.56, 0.0]), ["37.80", "49.56", "0.00"]);
+        assert_eq!(column(&[4.62, 4.583]), ["4.620", "4.583"]);
+        assert_eq!(column(&[1995.0, 240.0]), ["1995", "240"]);
+        assert_eq!(column(&[0.000_12, 0.000_312_4]), ["0.0001200", "0.0003124"]);
+        assert_eq!(column(&[0.012_34, 12.5, -0.0]), ["0.012", "12.500", "0.000"]);
+        // Three decimals would show it as 0.
+        assert_eq!(column(&[0.000_12, 12.5]), ["0.00012", "12.5"]);
+        assert!(column(&[]).is_empty());
+        let with_gap = column_of([Some(4.62), None, Some(4.583)].into_iter());
+        assert_eq!(with_gap, [Some("4.620".to_owned()), None, Some("4.583".to_owned())]);
+    }
+
+    #[test]
+    fn one_subject_and_one_event_have_no_interval_to_show() {
+        let of = |ends, n_subjects, n_events| telling_ends(ends, n_subjects, n_events);
+        let point = (4.922, 4.922 + 1e-15);
+        assert_eq!([of(point, 1, 1), of((0.0, 0.0), 3, 0), of((0.7, 0.7), 2, 1)], [None; 3]);
+        // A perfect value of many subjects, and the interval of several samples of one subject.
+        assert_eq!((of((1.0, 1.0), 80, 80), of((0.2, 0.3), 1, 0)), (Some((1.0, 1.0)), Some((0.2, 0.3))));
+    }
+
+    #[test]
+    fn a_threshold_is_joined_without_an_equals_sign() {
+        assert_eq!([of_level("sex", "F"), of_level("age", "<= 60")], ["sex = F", "age <= 60"]);
+        assert_eq!([of_level("age", "> 50 to 65"), of_level("age", "<b>")], ["age > 50 to 65", "age = <b>"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::GroupSummary;
 use serde::Serialize;
 
-use super::format::{number, percent, short};
+use super::format::{column_of, percent};
 use super::rows;
 use super::verdict::{Ratio, percent_of};
 
@@ -111,13 +111,18 @@ pub(super) fn group_lines(report: &EvaluationReport) -> Vec<GroupLine> {
 
 /// The same for groups of other samples than those of a report.
 pub(super) fn lines_of(groups: &[GroupSummary]) -> Vec<GroupLine> {
+    let mut medians = column_of(groups.iter().map(|group| group.median_follow_up)).into_iter();
+    let mut with_median = |group: &GroupSummary| {
+        let line = line(group);
+        GroupLine { follow_up: medians.next().flatten().unwrap_or(line.follow_up), ..line }
+    };
     let mut lines = Vec::new();
     for groups in groups.chunk_by(|a, b| a.attribute == b.attribute) {
         if let Some(attribute) = &groups[0].attribute {
             let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0]) };
             lines.push(heading);
         }
-        lines.extend(groups.iter().map(line));
+        lines.extend(groups.iter().map(&mut with_median));
     }
     lines
 }
@@ -136,16 +141,11 @@ fn line(group: &GroupSummary) -> GroupLine {
         events: group.n_events,
         competing: group.n_competing,
         censored: group.censored.map_or_else(none, percent_of),
-        follow_up: group.median_follow_up.map_or_else(|| not_reached.to_owned(), short_or_number),
+        follow_up: not_reached.to_owned(),
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),
         observed_ends: risk.and_then(|risk| risk.observed_interval).map_or_else(none, ends),
         remark: group.at_horizon_undefined.clone(),
     }
-}
-
-/// Times in at most four digits; those that are shorter than a thousandth in three decimals.
-fn short_or_number(time: f64) -> String {
-    if time.abs() < 1e-3 { number(time) } else { short(time) }
 }
 
 #[cfg(test)]
@@ -164,6 +164,16 @@ mod tests {
         assert_eq!((all.follow_up.as_str(), lines[7].follow_up.as_str()), ("6.5", "not reached"));
         assert_eq!(lines[7].remark.as_deref(), Some("no sample is followed to time 4"));
         assert_eq!(lines[7].observed, "none");
+    }
+
+    #[test]
+    fn follow_ups_have_one_number_of_decimals() {
+        let mut report = report();
+        (report.groups_summary[0].median_follow_up, report.groups_summary[1].median_follow_up) =
+            (Some(4.583), Some(4.62));
+        let lines = group_lines(&report);
+        let shown: Vec<&str> = [0, 2, 3].iter().map(|k| lines[*k].follow_up.as_str()).collect();
+        assert_eq!(shown, ["4.583", "4.620", "6.500"]);
     }
 
     #[test]

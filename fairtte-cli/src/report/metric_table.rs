@@ -4,8 +4,9 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::MetricReport;
 use serde::Serialize;
 
-use super::format::{count, interval, value};
+use super::format::{interval, value};
 use super::rows::{self, Row, attribute_rows};
+use super::words::in_no_group;
 
 #[derive(Serialize)]
 pub(super) struct TableRow {
@@ -39,7 +40,7 @@ pub(super) fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Ve
         let mut heading = row("attribute", Row::of_samples(attribute.attribute.clone(), &metric.overall));
         heading.remarks = match attribute.n_missing {
             0 => Vec::new(),
-            n => vec![format!("{} without a value, in no group", count(n, "sample"))],
+            n => vec![in_no_group(n)],
         };
         table.push(heading);
         let rows = attribute_rows(metric, attribute, report).into_iter();

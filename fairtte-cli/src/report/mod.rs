@@ -22,6 +22,8 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+#[cfg(test)]
+mod layout_tests;
 mod masks;
 pub(crate) mod method_tests;
 mod metric_sections;
@@ -59,7 +61,7 @@ pub(crate) use external::{
     ExternalClass, ExternalPage, external_csv, external_verdict, render_external_page, render_external_table,
 };
 pub(crate) use figure_files::figures_of;
-pub(crate) use format::{list, number, p_relation, short, wrap};
+pub(crate) use format::{list, number, of_level, p_relation, short, wrap};
 pub(crate) use masks::{MaskPage, SampleRow, render_mask_page, render_mask_table, tables_of_masks, write_masks};
 pub(crate) use models::{ModelsPage, listed, models_csv, render_models_page, render_models_table};
 pub(crate) use plots::{Chart, Dot, Panels, Place, PlanePanel, RowPanel, chart};

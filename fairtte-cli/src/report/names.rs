@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use fairtte_metrics::evaluation::MetricReport;
 
+use super::format::starts_a_number;
+
 /// Longest name that is made of one text; file systems allow 255 bytes, of which a letter takes up to four.
 const LONGEST: usize = 40;
 
-/// One name per text: small letters and digits, `: ` as `_`, everything else as single hyphens. No two are the same, so that none
+/// One name per text: small letters and digits, `: ` as `_`, `<=` as `le`, everything else as single hyphens. No two are the same, so that none
 /// replaces another as a file: repeated ones are numbered from 2.
 pub(super) fn names<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut used = HashSet::new();
@@ -29,7 +31,26 @@ pub(super) fn names_of_metrics<'a>(metrics: impl IntoIterator<Item = &'a MetricR
     names(metrics.into_iter().map(in_settings))
 }
 
+/// Signs that distinguish the groups of a threshold, in letters.
+const SIGNS: [(&str, &str); 6] =
+    [("<=", " le "), (">=", " ge "), ("\u{2264}", " le "), ("\u{2265}", " ge "), ("<", " lt "), (">", " gt ")];
+
+/// `text` with the signs before numbers in letters.
+fn spelled(text: &str) -> String {
+    let mut spelled = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let sign = SIGNS.iter().find(|(sign, _)| rest.strip_prefix(sign).is_some_and(starts_a_number));
+        let same = &rest[..first.len_utf8()];
+        let (taken, shown) = sign.copied().unwrap_or((same, same));
+        spelled.push_str(shown);
+        rest = &rest[taken.len()..];
+    }
+    spelled
+}
+
 fn name(text: &str) -> String {
+    let text = spelled(text);
     let letters: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     let joined = letters.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
     let short: String = joined.chars().take(LONGEST).collect();
@@ -74,6 +95,8 @@ mod tests {
             "race_a-b",
         ];
         assert_eq!(names(texts), expected);
+        let thresholds = ["<= 60", "> 60", "< 60", ">=60", "age: > 50 to 65", "M & \u{2264} 60.5", "<b>"];
+        assert_eq!(names(thresholds), ["le-60", "gt-60", "lt-60", "ge-60", "age_gt-50-to-65", "m-le-60-5", "b"]);
         let long = "very long name of a group ".repeat(20);
         assert_eq!(names([long.as_str()])[0].chars().count(), LONGEST);
     }

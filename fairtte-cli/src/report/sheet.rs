@@ -3,7 +3,7 @@
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, csv_text};
 
-use super::format::{number, p_value, short};
+use super::format::{column_of, number, p_value, short};
 use super::tables::{Line, Table};
 
 /// A table with its numbers.
@@ -60,17 +60,27 @@ impl Cell {
 impl Sheet {
     /// The table for papers, with rounded numbers.
     pub(crate) fn table(&self) -> Table {
-        let cells = |row: &Vec<Cell>| Line::Cells {
-            cells: row.iter().map(Cell::shown).collect(),
-            indented: false,
-            remarks: Vec::new(),
-        };
+        let cells = |cells: Vec<String>| Line::Cells { cells, indented: false, remarks: Vec::new() };
         Table {
             name: self.name.clone(),
             caption: self.caption.clone(),
             header: self.columns.iter().map(|(_, title)| title.clone()).collect(),
-            lines: self.rows.iter().map(cells).chain(self.notes.iter().cloned().map(Line::Note)).collect(),
+            lines: self.shown().into_iter().map(cells).chain(self.notes.iter().cloned().map(Line::Note)).collect(),
         }
+    }
+
+    /// The cells of every row as texts; the values of a column have one number of decimals.
+    pub(crate) fn shown(&self) -> Vec<Vec<String>> {
+        let mut rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+        for place in 0..self.columns.len() {
+            let value = |row: &Vec<Cell>| if let Cell::Value(value) = row[place] { Some(value) } else { None };
+            for (row, text) in rows.iter_mut().zip(column_of(self.rows.iter().map(value))) {
+                if let Some(text) = text {
+                    row[place] = text;
+                }
+            }
+        }
+        rows
     }
 
     /// The text of the CSV file, with all digits.
@@ -94,5 +104,22 @@ impl Sheet {
     pub(crate) fn new(name: String, caption: String, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
         let columns = columns.iter().map(|(key, title)| ((*key).to_owned(), (*title).to_owned())).collect();
         Self { name, caption, columns, rows, notes: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_a_column_have_one_number_of_decimals_and_the_file_all_digits() {
+        let row = |name: &str, value| vec![Cell::Text(name.to_owned()), value, Cell::Count(3)];
+        let rows = vec![row("a", Cell::Value(37.8)), row("b", Cell::Missing), row("c", Cell::Value(49.558))];
+        let columns = [("name", "name"), ("censored", "censored %"), ("n", "n")];
+        let sheet = Sheet::new("s".to_owned(), String::new(), &columns, rows);
+        assert_eq!(sheet.shown(), [["a", "37.80", "3"], ["b", "\u{2013}", "3"], ["c", "49.56", "3"]]);
+        let Some(Line::Cells { cells, .. }) = sheet.table().lines.into_iter().next() else { panic!("a row") };
+        assert_eq!(cells, ["a", "37.80", "3"]);
+        assert!(sheet.csv().expect("a table").contains("37.8,3"));
     }
 }

@@ -30,21 +30,22 @@ struct ShownCell {
 impl<'a> ShownTable<'a> {
     /// The table; `change` marks the values of a table of changes by the name of their column.
     pub(super) fn of(sheet: &'a Sheet, change: Option<fn(&str, f64) -> &'static str>) -> Self {
-        let cell = |(place, cell): (usize, &Cell)| {
-            let (key, _) = &sheet.columns[place];
+        let cell = |((cell, text), (key, _)): ((&Cell, String), &(String, String))| {
             let is_number = !matches!(cell, Cell::Text(_));
             let (text, mark) = match (cell, change) {
                 (Cell::Value(value), Some(marked)) => (format!("{value:+.1}"), marked(key, *value)),
-                (Cell::P(p), _) => (cell.shown(), shade(*p)),
-                _ => (cell.shown(), ""),
+                (Cell::P(p), _) => (text, shade(*p)),
+                _ => (text, ""),
             };
             ShownCell { text: text.replace('-', if is_number { "\u{2212}" } else { "-" }), mark, is_number }
         };
+        let row =
+            |(cells, texts): (&Vec<Cell>, Vec<String>)| cells.iter().zip(texts).zip(&sheet.columns).map(cell).collect();
         Self {
             name: &sheet.name,
             caption: &sheet.caption,
             header: sheet.columns.iter().map(|(_, title)| title.as_str()).collect(),
-            rows: sheet.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect(),
+            rows: sheet.rows.iter().zip(sheet.shown()).map(row).collect(),
             notes: &sheet.notes,
             is_long: sheet.rows.len() >= LONG,
         }

@@ -98,10 +98,12 @@ fn shown_table(sheet: &Sheet) -> ShownTable<'_> {
     ShownTable::of(sheet, (sheet.name == "strategies-change").then_some(marked))
 }
 
-/// Whether a change in the column is good: a gap, an IBS or a BCE that falls, another metric that rises.
+/// Whether a change in the column is good: an IBS or a BCE that falls, another metric that rises. Gaps are not judged: relative
+/// to a gap near 0 any change is large.
 fn marked(column: &str, change: f64) -> &'static str {
-    let lower_is_better = column.starts_with("gap-") || matches!(column, "ibs" | "bce");
+    let lower_is_better = matches!(column, "ibs" | "bce");
     match change {
+        _ if column.starts_with("gap-") => "",
         0.0 => "",
         change if (change < 0.0) == lower_is_better => "better",
         _ => "worse",
@@ -113,8 +115,8 @@ mod tests {
     use super::marked;
 
     #[test]
-    fn a_fall_of_a_gap_or_of_the_ibs_is_better() {
-        assert_eq!((marked("gap-c-td", -1.0), marked("gap-ibs", 1.0)), ("better", "worse"));
+    fn a_fall_of_the_ibs_is_better_and_relative_changes_of_gaps_are_not_judged() {
+        assert_eq!((marked("gap-c-td", -1.0), marked("gap-ibs", 2566.7)), ("", ""));
         assert_eq!((marked("ibs", -1.0), marked("c-td", -1.0), marked("auc-td", 2.0)), ("better", "worse", "better"));
         assert_eq!(marked("c-td", 0.0), "");
     }

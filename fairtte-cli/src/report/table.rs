@@ -7,6 +7,7 @@ use super::decisions::decision_lines;
 use super::differences::{self, only_pair};
 use super::format::{clean, count, interval, number, p_relation, percent, value, wrap};
 use super::rows::{self, Row, attribute_rows};
+use super::words::in_no_group;
 
 /// Columns right of the name: value, interval, n, events, subjects.
 const NUMBERS_WIDTH: usize = 51;
@@ -114,7 +115,7 @@ impl Table<'_> {
         for attribute in &metric.attributes {
             let missing = match attribute.n_missing {
                 0 => String::new(),
-                n => format!(" ({} without a value, in no group)", count(n, "sample")),
+                n => format!("; {}", in_no_group(n)),
             };
             self.wrapped("", &format!("{}{missing}", clean(&attribute.attribute)));
             let rows = attribute_rows(metric, attribute, report);

@@ -38,6 +38,7 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
     environment.add_filter("columns", columns);
+    environment.add_filter("by_sentence", by_sentence);
     environment.add_filter("head", head);
     environment.add_filter("origin", origin);
     environment.add_filter("warnings", warnings);
@@ -126,6 +127,11 @@ fn part(state: &State<'_, '_>, name: &str, context: Value) -> Result<Value, mini
 fn columns(n: usize) -> usize {
     let empty = |columns: usize| n.next_multiple_of(columns) - n;
     [4, 5, 3].into_iter().min_by_key(|columns| empty(*columns)).unwrap_or(4)
+}
+
+/// A caption of a template, which is HTML, with every sentence on a line of its own.
+fn by_sentence(caption: &str) -> Value {
+    Value::from_safe_string(caption.replace(". ", ".<br>"))
 }
 
 /// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.

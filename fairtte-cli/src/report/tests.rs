@@ -65,7 +65,8 @@ evaluation times  100 times from 1.5 to 8.25
 C^td: higher is better (curves read refined x10)
                                           value  95 % interval        n  events subjects
 all                                       0.720  0.670 to 0.780     120      61      118
-sex (3 samples without a value, in no group)
+sex; 3 samples are in no group (no value, or one that the training part or the list of
+levels lacks)
   female                                  0.740  0.690 to 0.800      60      31       58
   male                                    0.690  0.640 to 0.750      57      29       57
   gap (0 = equal)                         0.050  0.000 to 0.173     117      60      115
@@ -403,9 +404,13 @@ fn a_concordance_of_many_censored_samples_says_that_late_pairs_are_missing() {
     let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
     // 61 of 120 have an event.
     assert_eq!((report.n, report.n_events), (120, 61));
-    assert!(!says(&report).contains("late pairs are missing"));
+    assert!(!says(&report).contains("pairs with late events are missing"));
     report.n_events = 60;
-    assert!(says(&report).contains("50\u{a0}% of the samples are censored, so that late pairs are missing"));
+    assert!(
+        says(&report).contains(
+            "50\u{a0}% of the samples are censored, so that pairs with late events are missing. In simulations"
+        )
+    );
     report.n_events = 12;
     assert!(says(&report).contains("90\u{a0}% of the samples are censored"));
 }

@@ -11,7 +11,7 @@ use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, Gr
 
 use super::differences;
 use super::evidence::{Evidence, Finding, p_of_pair};
-use super::format::{interval, list, number, p_relation, percent, short};
+use super::format::{interval, known_ends, list, number, of_level, p_relation, percent, short, telling_ends};
 use super::rows::reason;
 use super::words::FEW_EVENTS;
 use crate::plural::counted;
@@ -230,10 +230,12 @@ impl Ratio {
     pub(super) fn of(group: &GroupSummary, report: &EvaluationReport) -> Option<Self> {
         let risk = group.at_horizon.as_ref()?;
         let value = risk.ratio?;
-        Some(match bootstrapped(group, report) {
-            Some(estimate) => Self { value: estimate.value.unwrap_or(value), ends: estimate.lower.zip(estimate.upper) },
+        let ratio = match bootstrapped(group, report) {
+            Some(estimate) => Self { value: estimate.value.unwrap_or(value), ends: known_ends(estimate) },
             None => Self { value, ends: risk.ratio_interval },
-        })
+        };
+        let ends = ratio.ends.and_then(|ends| telling_ends(ends, group.n_subjects, risk.n_events));
+        Some(Self { ends, ..ratio })
     }
 
     /// Value and interval as texts.
@@ -275,7 +277,7 @@ pub(super) fn percent_of(share: f64) -> String {
 
 fn name(group: &GroupSummary) -> String {
     let level = group.level.as_deref().unwrap_or("all");
-    group.attribute.as_ref().map_or_else(|| level.to_owned(), |attribute| format!("{attribute} = {level}"))
+    group.attribute.as_ref().map_or_else(|| level.to_owned(), |attribute| of_level(attribute, level))
 }
 
 pub(super) fn some_of(names: &[String]) -> String {

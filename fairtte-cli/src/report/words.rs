@@ -7,8 +7,9 @@ use fairtte_metrics::evaluation::{
 
 use super::differences;
 use super::evidence::Evidence;
-use super::format::{count, interval, number, p_relation, percent};
+use super::format::{count, interval, known_ends, number, p_relation, percent};
 use super::rows::{by_chance, reason};
+use crate::plural::agreeing;
 
 /// Number of events below which a metric of a group is hardly informative.
 pub(super) const FEW_EVENTS: usize = 20;
@@ -47,7 +48,7 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
             .and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
         sentences.extend(ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)));
         let without = attribute.gap.undefined_replicates;
-        if ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {
+        if known_ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {
             sentences.push(format!(
                 "In {without} of {} bootstrap replicates a group had no value; the interval of the gap is based on \
                  the others and may be too narrow.",
@@ -55,8 +56,7 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
             ));
         }
         if attribute.n_missing > 0 {
-            let missing = attribute.n_missing;
-            sentences.push(format!("{missing} of {} samples have no value for it: they are in no group.", report.n));
+            sentences.push(format!("{}.", in_no_group(attribute.n_missing)));
         }
         statements.push(Statement::new(format!("By {}", attribute.attribute), sentences.join(" ")));
     }
@@ -64,6 +64,15 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
     statements.extend(few_events(report));
     statements.extend(not_computed(report));
     statements
+}
+
+/// Samples without a group; which of both reasons holds is not known any more.
+pub(super) fn in_no_group(n: usize) -> String {
+    let are = agreeing(n, "is", "are");
+    format!(
+        "{} {are} in no group (no value, or one that the training part or the list of levels lacks)",
+        count(n, "sample")
+    )
 }
 
 fn overall(report: &EvaluationReport) -> String {
@@ -154,7 +163,7 @@ fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {
     // Pairs with equal predictions count 0 here, so a low value need not be a wrong order.
     let half = report.metric("c_td_half").map(|half| &half.overall);
     let tied = half.filter(|half| half.value.is_some_and(|half| half - value >= VISIBLE));
-    let verdict = match ends(estimate) {
+    let verdict = match known_ends(estimate) {
         None => ".",
         Some((lower, _)) if lower > 0.5 => ", below the whole interval.",
         Some((_, upper)) if upper < 0.5 && tied.is_some() => ", above the whole interval.",
@@ -177,8 +186,9 @@ fn many_censored(report: &EvaluationReport) -> String {
         return String::new();
     }
     format!(
-        " {} % of the samples are censored, so that late pairs are missing: simulated values are too high by 0.01 where half and \
-         by 0.03 where 90 % are censored at random. Compare it under the same censoring only; c-td-ipcw weighs the pairs.",
+        " {} % of the samples are censored, so that pairs with late events are missing. In simulations this raises C^td by 0.01 when \
+         half of the samples are censored and by 0.03 when 90 % are. Compare C^td only between data with similar censoring, or use \
+         c-td-ipcw.",
         (100.0 * censored).round()
     )
 }
@@ -241,7 +251,7 @@ fn reading_of_gap(attribute: &AttributeReport, metric: &MetricReport, report: &E
     if let Some(pair) = differences::only_pair(attribute) {
         return reading_of_difference(pair);
     }
-    let reading = ends(&attribute.gap).map(|(lower, _)| {
+    let reading = known_ends(&attribute.gap).map(|(lower, _)| {
         let contains = if lower <= 0.0 { "contains 0" } else { "does not contain 0" };
         format!("The interval, which covers all pairs of groups at once, {contains}.")
     });
@@ -271,10 +281,6 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
                 What chance alone makes of groups of these sizes stands beside each gap."
             .to_owned();
     Some(Statement::new("About gaps", text))
-}
-
-fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
-    estimate.lower.zip(estimate.upper)
 }
 
 /// The groups with a value, best first.
@@ -333,7 +339,7 @@ fn few_events(report: &EvaluationReport) -> Option<Statement> {
         attributes.join("; ")
     )];
     let groups = main.attributes.iter().flat_map(|attribute| &attribute.groups);
-    let widths = groups.filter_map(|group| ends(&group.estimate).map(|(lower, upper)| (upper - lower, group)));
+    let widths = groups.filter_map(|group| known_ends(&group.estimate).map(|(lower, upper)| (upper - lower, group)));
     if let Some((_, widest)) = widths.max_by(|a, b| a.0.total_cmp(&b.0)) {
         let range = interval(&widest.estimate).unwrap_or_default();
         sentences.push(format!("The widest interval of {} is that of {}: {range}.", main.label, widest.level));

@@ -116,6 +116,7 @@ fn holm(change: Option<&Change>) -> String {
 
 /// Metric and gap of every row: means over seeds with their standard errors, and each seed.
 fn places(block: &Block) -> Vec<Place> {
+    let n_seeds = block.rows.iter().map(|row| row.seeds.len()).max().unwrap_or(0);
     let of_row = |row: &Standing| {
         let (value, gap) = (over_seeds(row, |scores| scores.value), over_seeds(row, |scores| scores.gap));
         let single = |scores: &Scores| scores.value.zip(scores.gap);
@@ -125,6 +126,7 @@ fn places(block: &Block) -> Vec<Place> {
             across: value.and_then(Mean::bar),
             along: gap.and_then(Mean::bar),
             on_front: false,
+            remark: no_candidate(row, value, n_seeds),
             single: if row.seeds.len() > 1 {
                 row.seeds.iter().filter_map(|s| single(&s.test)).collect()
             } else {
@@ -134,10 +136,19 @@ fn places(block: &Block) -> Vec<Place> {
     };
     let mut places: Vec<Place> = block.rows.iter().map(of_row).collect();
     let sign = if block.higher_is_better { 1.0 } else { -1.0 };
+    let candidate = |place: &Place| place.at.filter(|_| place.remark.is_empty());
     let scores: Vec<Option<(f64, f64)>> =
-        places.iter().map(|place| place.at.map(|(value, gap)| (sign * value, gap))).collect();
+        places.iter().map(|place| candidate(place).map(|(value, gap)| (sign * value, gap))).collect();
     places.iter_mut().zip(on_front(&scores)).for_each(|(place, is_on)| place.on_front = is_on);
     places
+}
+
+/// Why a row cannot be on the front: a mean over some seeds is not to be compared with one over all, and what was not chosen is
+/// no choice. Empty if it can.
+fn no_candidate(row: &Standing, value: Option<Mean>, n_seeds: usize) -> String {
+    let few = value.filter(|mean| mean.n < n_seeds).map(|mean| format!("{} of {n_seeds} seeds", mean.n));
+    let not_chosen = row.chosen.is_none().then(|| "none chosen".to_owned());
+    not_chosen.into_iter().chain(few).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -193,6 +204,21 @@ mod tests {
         let on_front: Vec<bool> = places.iter().map(|place| place.on_front).collect();
         assert_eq!(on_front, [true, true, false, false, true, false]);
         assert_eq!(places[3].at, None, "nothing was chosen");
+    }
+
+    #[test]
+    fn what_was_not_chosen_or_not_in_every_seed_is_not_on_the_front() {
+        let mut verdict = with_seeds();
+        let rows = &mut verdict.blocks[0].rows;
+        // No other has a gap as small.
+        rows[3].seeds = seeds([(0.468, 0.0), (0.5, 0.0)]);
+        rows[3].seeds[1].test = Scores::default();
+        rows[4].seeds[0].test = Scores::default();
+        let places = places(&verdict.blocks[0]);
+        let of = |k: usize| (places[k].at.is_some(), places[k].on_front, places[k].remark.as_str());
+        assert_eq!(of(3), (true, false, "none chosen, 1 of 2 seeds"));
+        assert_eq!(of(4), (true, false, "1 of 2 seeds"));
+        assert_eq!(of(0), (true, true, ""));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn render(view: &View<'_>, explained: &[Explained], record: &Record) 
             "{}, {} head, weights of epoch {}; {}",
             record.strategy, record.head, record.epoch, record.data
         ),
-        question: question(record),
+        question: question(record.columns.is_some(), &format!("{} {}", record.horizon, record.time_unit)),
         is_table: record.columns.is_some(),
         is_volume: explained.first().is_some_and(|one| one.sample.shape.len() == 5),
         has_control: explained.iter().any(|one| !one.controls.is_empty()),
@@ -41,10 +41,9 @@ pub(super) fn render(view: &View<'_>, explained: &[Explained], record: &Record) 
     Ok(render_explain(&page)?)
 }
 
-fn question(record: &Record) -> String {
-    let input = if record.columns.is_some() { "columns of the table" } else { "parts of the picture" };
-    let risk = format!("risk of an event by {} {}", record.horizon, record.time_unit);
-    format!("On which {input} does the {risk} depend that the network predicts for a sample?")
+fn question(is_table: bool, horizon: &str) -> String {
+    let input = if is_table { "columns of the table" } else { "parts of the picture" };
+    format!("Which {input} does the predicted risk by {horizon} depend on?")
 }
 
 /// What the values of a method are.
@@ -183,4 +182,21 @@ fn columns(view: &View<'_>, one: &Explained) -> Vec<Column> {
     let mut columns: Vec<Column> = names.iter().enumerate().map(column).collect();
     columns.sort_by(|a, b| b.bars[0].value.abs().total_cmp(&a.bars[0].value.abs()));
     columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::question;
+
+    #[test]
+    fn the_question_names_the_inputs_and_the_horizon() {
+        assert_eq!(
+            question(false, "3 years"),
+            "Which parts of the picture does the predicted risk by 3 years depend on?"
+        );
+        assert_eq!(
+            question(true, "58 days"),
+            "Which columns of the table does the predicted risk by 58 days depend on?"
+        );
+    }
 }

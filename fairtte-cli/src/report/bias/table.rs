@@ -54,7 +54,7 @@ impl Table {
             |group: &super::GroupCounts| format!("{} {} ({})", group.level, group.n, count(group.n_events, "event"));
         let mut groups: Vec<String> = attribute.groups.iter().map(group).collect();
         if attribute.sources.n_missing > 0 {
-            groups.push(format!("without a value {}", attribute.sources.n_missing));
+            groups.push(format!("in no group {}", attribute.sources.n_missing));
         }
         self.wrapped("", &format!("{}: {}", attribute.name(), groups.join(", ")));
         let interval = format!("{} interval", percent(report.settings.level));

@@ -148,7 +148,7 @@ fn table_1_has_counts_censoring_and_follow_up_of_every_group() {
     has(training, "| group | n | subjects | events | censored | median follow-up (years) |");
     has(training, "| all | 361 | 350 | 150 | 58.4 % | 4.25 |");
     has(training, "| **se\\|x\\`** |  |  |  |  |  |");
-    has(training, "| &emsp;&lt;F&gt; | 200 | 190 | 90 | 55.0 % | 4 |");
+    has(training, "| &emsp;&lt;F&gt; | 200 | 190 | 90 | 55.0 % | 4.00 |");
     has(training, "| &emsp;M | 154 | 151 | 60 | 61.0 % | not reached |");
     has(training, "| &emsp;X | 0 | 0 | 0 | none | none |");
     has(training, "Samples in no group of se\\|x\\`: 7.");

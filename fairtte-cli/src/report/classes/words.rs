@@ -3,7 +3,7 @@
 use fairtte_metrics::classification::{BinConfidence, Bins, Underdiagnosis};
 use fairtte_metrics::evaluation::{ClassSettings, ClassSummary, LeftOut};
 
-use super::super::format::{interval, list, number, percent, short, value};
+use super::super::format::{interval, list, number, of_level, percent, short, value};
 use super::super::models::signed;
 use super::super::verdict::{largest_difference, percent_of, ranking, some_of, with_ends};
 use super::super::words::FEW_EVENTS;
@@ -68,7 +68,7 @@ fn calibration(summary: &[ClassSummary]) -> Option<String> {
 
 fn name(of: &ClassSummary) -> String {
     let level = of.level.as_deref().unwrap_or("all");
-    of.attribute.as_ref().map_or_else(|| level.to_owned(), |attribute| format!("{attribute} = {level}"))
+    of.attribute.as_ref().map_or_else(|| level.to_owned(), |attribute| of_level(attribute, level))
 }
 
 /// Who is called positive, and how unequal the errors are.
@@ -139,10 +139,7 @@ pub(super) fn left_out(numbers: &ClassNumbers<'_>) -> Option<String> {
     if let (Some((high, a)), Some((low, b))) = (most, least)
         && high > low
     {
-        let group = |of: &LeftOut| {
-            let (attribute, level) = (of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
-            format!("{attribute} = {level}")
-        };
+        let group = |of: &LeftOut| of_level(of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
         text = format!(
             "{text} Left out are between {} ({}) and {} ({}) of a group.",
             percent_of(low),

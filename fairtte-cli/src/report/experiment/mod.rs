@@ -69,7 +69,7 @@ struct Shown<'a> {
 /// The table for a terminal: the first column to the left, all others to the right.
 pub(crate) fn plain(sheet: &Sheet) -> String {
     let header = sheet.columns.iter().map(|(_, title)| title.clone()).collect();
-    let cells = sheet.rows.iter().map(|row| row.iter().map(|cell| clean(&cell.shown())).collect());
+    let cells = sheet.shown().into_iter().map(|row| row.iter().map(|cell| clean(cell)).collect());
     let lines: Vec<Vec<String>> = std::iter::once(header).chain(cells).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();

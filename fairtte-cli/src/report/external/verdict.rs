@@ -9,7 +9,7 @@ use fairtte_metrics::Direction;
 use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 
 use super::super::differences::ends;
-use super::super::format::{p_relation, value};
+use super::super::format::{of_level, p_relation, value};
 use super::super::models::signed;
 use super::super::rows;
 use super::super::verdict::{Ratio, Side};
@@ -86,7 +86,7 @@ fn clear_groups(found: &CohortMetric, error: f64) -> Option<String> {
         1 => ", and changes for another group".to_owned(),
         n => format!(", and changes for {n} other groups"),
     };
-    Some(format!("it {verb} for {attribute} = {level}, {}{others}", with_ends(&both.difference)))
+    Some(format!("it {verb} for {}, {}{others}", of_level(attribute, level), with_ends(&both.difference)))
 }
 
 /// Whether one group lost more than another, in the metric whose direction is known.
@@ -121,8 +121,9 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     let (loser, other) = if is_worse == Some(false) { (second, first) } else { (first, second) };
     let verb = if is_worse.is_none() { "changes otherwise" } else { "fares worse" };
     format!(
-        "{attribute} = {loser} {verb} in the external data than {attribute} = {other}: the change of {label} for {first} minus \
-         that for {second} is {}.",
+        "{} {verb} in the external data than {}: the change of {label} for {first} minus that for {second} is {}.",
+        of_level(attribute, loser),
+        of_level(attribute, other),
         with_ends(&change.difference)
     )
 }

@@ -2,7 +2,7 @@
 
 use fairtte_metrics::evaluation::MaskMetric;
 
-use super::super::format::{list, percent};
+use super::super::format::{list, of_level, percent};
 use super::super::verdict::{largest_difference, percent_of, some_of, with_ends};
 use super::MaskPage;
 
@@ -47,18 +47,34 @@ fn not_found(page: &MaskPage<'_>) -> Option<String> {
         let more = of_class().filter(|of| of.attribute.is_some() && share(of.n_predicted, of.n) > 1.5 * overall);
         let groups: Vec<String> = more
             .map(|of| {
-                let (attribute, level) = (of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
-                format!("{attribute} = {level} ({} of {})", of.n_predicted, of.n)
+                let group = of_level(of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
+                format!("{group} ({} of {})", of.n_predicted, of.n)
             })
             .collect();
-        let more = if groups.is_empty() { String::new() } else { format!("; more often of {}", some_of(&groups)) };
-        sentences.push(format!(
-            "Of {} of {} samples ({}) nothing of {} was found: their overlap counts as 0, and their distances are left out{more}.",
-            all.n_predicted,
-            all.n,
-            percent_of(overall),
-            class.name
-        ));
+        let more = if groups.is_empty() { String::new() } else { format!("; more often in {}", some_of(&groups)) };
+        sentences.push(missed(&class.name, (all.n_predicted, all.n), &more));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// In how many samples nothing of a class that is there was found, and what follows.
+fn missed(class: &str, (n, of): (usize, usize), more: &str) -> String {
+    let share = percent_of(n as f64 / of.max(1) as f64);
+    format!(
+        "In {n} of {of} samples ({share}) no {class} was found: their overlap counts as 0, and their distances are left out{more}."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missed;
+
+    #[test]
+    fn masks_that_were_not_found_are_counted() {
+        assert_eq!(
+            missed("cup", (1, 2), "; more often in age <= 60 (1 of 1)"),
+            "In 1 of 2 samples (50.0 %) no cup was found: their overlap counts as 0, and their distances are left out; more often in \
+             age <= 60 (1 of 1)."
+        );
+    }
 }

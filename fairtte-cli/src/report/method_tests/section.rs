@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::super::ReportError;
-use super::super::format::{count, list, number, p_relation, p_value, short};
+use super::super::format::{column, column_of, count, list, number, p_relation, p_value, short};
 use super::super::p_matrix::{MatrixCell, MatrixRow, shade};
 use super::super::plots::critical_difference;
 use super::sheets::{by_rank, null_name};
 use super::{ids, left_out, trials};
-use crate::method_tests::{MethodTests, MetricTests, PairTest, Tested};
+use crate::method_tests::{MethodTests, MetricTests, PairTest, SettingValues, Tested};
 
 /// What a section shows, every number as text; filled in by the filter `method_tests`.
 #[derive(Debug, Serialize)]
@@ -77,10 +77,11 @@ impl MetricSection {
 
     fn new(metric: &MetricTests, tests: &MethodTests, figure: Option<String>, id: String) -> Self {
         let tested = metric.ranks.tested.as_ref();
+        let means = column(&metric.ranks.means);
         let rank = |method: usize| RankRow {
             method: metric.methods[method].clone(),
             rank: number(metric.ranks.average_ranks[method]),
-            mean: short(metric.ranks.means[method]),
+            mean: means[method].clone(),
         };
         let ranked = count(metric.ranks.n_settings, "setting");
         let of_trials = trials(metric);
@@ -96,10 +97,10 @@ impl MetricSection {
             matrix: tested.map(|tested| matrix(metric, tested)).unwrap_or_default(),
             friedman: tested.map(friedman).unwrap_or_default(),
             rejects: tested.is_some_and(|tested| tested.rejects),
-            pairs: metric.pairs.iter().map(PairRow::new).collect(),
+            pairs: PairRow::all(&metric.pairs),
             pairs_caption: format!("Signed-rank tests in {}, one pair per {pair_of}", metric.metric),
             unpaired: if n_unpaired == 0 { String::new() } else { count(n_unpaired, "value") },
-            values: metric.settings.iter().map(ValuesRow::new).collect(),
+            values: ValuesRow::all(&metric.settings),
             values_caption: format!("{} of every setting, with the rank in it", metric.metric),
             goal: metric.goal.words(),
             base: metric.base.clone(),
@@ -170,15 +171,21 @@ fn matrix(metric: &MetricTests, tested: &Tested) -> Vec<MatrixRow> {
 }
 
 impl PairRow {
-    fn new(pair: &PairTest) -> Self {
+    fn all(pairs: &[PairTest]) -> Vec<Self> {
+        let medians = column_of(pairs.iter().map(|pair| pair.median_difference));
+        let sums = column_of(pairs.iter().map(|pair| Some(pair.test?.positive_rank_sum)));
+        pairs.iter().zip(medians.into_iter().zip(sums)).map(|(pair, of)| Self::new(pair, of)).collect()
+    }
+
+    fn new(pair: &PairTest, (median, w): (Option<String>, Option<String>)) -> Self {
         let none = || "–".to_owned();
         let approximate = pair.test.is_some_and(|test| null_name(test.null) == "normal");
         let mark = if approximate { " (normal)" } else { "" };
         Self {
             name: list_of_two(&pair.first, &pair.second),
             counts: [pair.n_pairs, pair.n_better, pair.n_worse, pair.n_zero],
-            median: pair.median_difference.map_or_else(none, short),
-            w: pair.test.map_or_else(none, |test| short(test.positive_rank_sum)),
+            median: median.unwrap_or_else(none),
+            w: w.unwrap_or_else(none),
             p: pair.test.map_or_else(none, |test| format!("{}{mark}", p_value(test.p_value))),
             p_holm: pair.p_holm.map_or_else(none, p_value),
             shade: pair.p_holm.map_or("", shade),
@@ -191,9 +198,16 @@ fn list_of_two(first: &str, second: &str) -> String {
 }
 
 impl ValuesRow {
-    fn new(setting: &crate::method_tests::SettingValues) -> Self {
-        let cells = setting.means.iter().zip(&setting.ranks).map(|(mean, rank)| (short(*mean), short(*rank)));
-        Self { setting: setting.setting.clone(), cells: cells.collect() }
+    fn all(settings: &[SettingValues]) -> Vec<Self> {
+        let n_methods = settings.first().map_or(0, |setting| setting.means.len());
+        let column_of_means =
+            |method: usize| column(&settings.iter().map(|setting| setting.means[method]).collect::<Vec<_>>());
+        let means: Vec<Vec<String>> = (0..n_methods).map(column_of_means).collect();
+        let row = |(place, setting): (usize, &SettingValues)| {
+            let cells = means.iter().zip(&setting.ranks).map(|(of, rank)| (of[place].clone(), short(*rank)));
+            Self { setting: setting.setting.clone(), cells: cells.collect() }
+        };
+        settings.iter().enumerate().map(row).collect()
     }
 }
 

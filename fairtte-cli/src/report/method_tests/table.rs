@@ -1,6 +1,6 @@
 //! The tests on the terminal: per metric the verdict, average ranks, Nemenyi's p values and signed-rank tests.
 
-use super::super::format::{clean, count, elide, list, number, p_relation, p_value, short, wrap};
+use super::super::format::{clean, column, count, elide, list, number, p_relation, p_value, short, wrap};
 use super::sheets::{by_rank, null_name};
 use super::{left_out, trials};
 use crate::method_tests::{MethodTests, MetricTests, PairTest, Tested};
@@ -50,10 +50,11 @@ impl Text {
             trials => format!(" ({trials})"),
         };
         self.line(&format!("  {:<width$}{:>14}{:>12}{of}", "method", "average rank", "mean"));
+        let means = column(&metric.ranks.means);
         for method in by_rank(metric) {
-            let (rank, mean) = (metric.ranks.average_ranks[method], metric.ranks.means[method]);
+            let (rank, mean) = (metric.ranks.average_ranks[method], &means[method]);
             let name = elide(&clean(&metric.methods[method]), NAME);
-            self.line(&format!("  {name:<width$}{:>14}{:>12}", number(rank), short(mean)));
+            self.line(&format!("  {name:<width$}{:>14}{:>12}", number(rank), mean));
         }
         let Some(tested) = &metric.ranks.tested else { return };
         let friedman = &tested.friedman;

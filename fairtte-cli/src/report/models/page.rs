@@ -254,7 +254,7 @@ fn front(trade_off: &TradeOff) -> String {
         trade_off.points.iter().filter(|point| point.on_front).map(|point| point.model.clone()).collect();
     match &on[..] {
         [] => format!("No model has both a value and a gap by {}.", trade_off.attribute),
-        [only] => format!("With the gap by {}: no other model is better in either than {only}.", trade_off.attribute),
+        [only] => format!("With the gap by {}: {only} is best in both the metric and its gap.", trade_off.attribute),
         several => format!("With the gap by {}, the Pareto front has {}.", trade_off.attribute, list(several)),
     }
 }
@@ -291,7 +291,32 @@ fn places(trade_off: &TradeOff) -> Vec<Place> {
         across: point.interval,
         along: point.gap_interval,
         on_front: point.on_front,
+        remark: String::new(),
         single: Vec::new(),
     };
     trade_off.points.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairtte_metrics::evaluation::TradeOffPoint;
+
+    use super::*;
+
+    #[test]
+    fn a_single_model_on_the_front_is_best_in_both() {
+        let point = |model: &str, on_front| TradeOffPoint {
+            model: model.to_owned(),
+            value: Some(0.7),
+            interval: None,
+            gap: Some(0.1),
+            gap_interval: None,
+            on_front,
+        };
+        let of = |points| TradeOff { metric: "c-td".to_owned(), attribute: "sex".to_owned(), points };
+        let only = of(vec![point("cox", true), point("erm", false)]);
+        assert_eq!(front(&only), "With the gap by sex: cox is best in both the metric and its gap.");
+        let both = of(vec![point("cox", true), point("erm", true)]);
+        assert_eq!(front(&both), "With the gap by sex, the Pareto front has cox and erm.");
+    }
 }

@@ -6,7 +6,7 @@ use fairtte_metrics::evaluation::{Estimate, GroupReport, MetricReport};
 use plotters::prelude::RGBColor;
 
 use super::super::ReportError;
-use super::super::format::{elide, interval, list, number, wrap};
+use super::super::format::{elide, interval, known_ends, list, number, wrap};
 use super::super::rows::{direction, has_chance_level, reason};
 use super::super::words::FEW_EVENTS;
 use super::canvas::{
@@ -156,19 +156,29 @@ fn row(
         }
         return Ok(());
     };
-    if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
-        interval_line(canvas, axes, (lower, upper), middle, INK)?;
+    if let Some(ends) = known_ends(estimate) {
+        interval_line(canvas, axes, ends, middle, INK)?;
     }
     let share = (estimate.n_events as f64 / metric.overall.n_events.max(1) as f64).min(1.0);
     let side = SQUARES.0 + (SQUARES.1 - SQUARES.0) * share.sqrt();
     if axes.x.contains(&value) {
         canvas.square((axes.x_at(value), middle), side, BLUE)?;
     }
-    let range = interval(estimate).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
-    let text = number(value) + &range;
-    // Three numbers below 10 fit; larger ones, as of distances, are written smaller.
-    let height = 11.0 * (LONGEST / text.chars().count() as f64).min(1.0);
-    canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(height, INK))
+    written_value(canvas, (value, estimate), (VALUES, middle), Ink::new(11.0, INK))
+}
+
+/// A value with its interval at `at`, in the room that three numbers below 10 need; larger ones, as of distances, are written
+/// smaller.
+pub(super) fn written_value(
+    canvas: &Canvas<'_>,
+    (value, estimate): (f64, &Estimate),
+    at: Point,
+    ink: Ink,
+) -> Result<(), DrawError> {
+    let range = interval(estimate).unwrap_or_else(|| "no interval".to_owned());
+    let text = format!("{} ({range})", number(value));
+    let size = ink.size * (LONGEST / text.chars().count() as f64).min(1.0);
+    canvas.text(&text, at, Anchor::Start, Ink { size, ..ink })
 }
 
 /// An interval with marks at its ends, or arrows where it extends beyond the axis.
@@ -200,11 +210,12 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
 }
 
 /// Wide enough for all values, for the intervals of groups with enough events and, where it has a meaning, for 0.5 or the
-/// best value; inside [0, 1] if they all are. `metrics` has one metric of one or several models.
+/// best value; not below 0 if none is, and not far
+/// above 1 if none is. `metrics` has one metric of one or several models.
 pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Range<f64> {
     let ends: Vec<f64> = metrics.into_iter().flat_map(ends).collect();
     let range = padded_range(ends.iter().copied(), 0.05);
-    let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(-0.02) } else { range.start };
+    let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(0.0) } else { range.start };
     start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
 }
 
@@ -214,7 +225,8 @@ fn ends(metric: &MetricReport) -> impl Iterator<Item = f64> {
     let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|estimate| {
         // The interval of a few events would squeeze all others; it is clipped instead.
         let shown = estimate.n_events >= FEW_EVENTS || metric.overall.n_events < FEW_EVENTS;
-        [estimate.value, estimate.lower.filter(|_| shown), estimate.upper.filter(|_| shown)]
+        let (lower, upper) = known_ends(estimate).filter(|_| shown).unzip();
+        [estimate.value, lower, upper]
     });
     ends.flatten().chain(reference(metric))
 }
@@ -250,6 +262,25 @@ mod tests {
         assert_eq!(ending("Pacific Islander & > 50 to 65", 20), "… & > 50 to 65");
         assert_eq!(ending("Hawaiian or Pacific Islander & <= 50", 12), "… & <= 50");
         assert_eq!(ending("one-very-long-word-without-spaces", 8), "one-ver…");
+    }
+
+    #[test]
+    fn the_axis_of_a_distance_starts_at_0() {
+        let mut metric = report().metrics.remove(0);
+        metric.attributes.clear();
+        (metric.overall.value, metric.overall.lower, metric.overall.upper) = (Some(0.0), Some(0.0), Some(0.4));
+        assert_eq!(range([&metric]), 0.0..0.525);
+        metric.overall.lower = Some(-0.1);
+        assert!(range([&metric]).start < -0.1);
+    }
+
+    #[test]
+    fn one_subject_has_a_value_without_an_interval() {
+        let mut metric = report().metrics.remove(0);
+        let few = &mut metric.attributes[1].groups[1].estimate;
+        (few.value, few.lower, few.upper, few.n_subjects) = (Some(4.922), Some(4.922), Some(4.922), 1);
+        let svg = forest(&metric, "plain").unwrap();
+        assert!(svg.contains("4.922 (no interval)") && !svg.contains("4.922 to 4.922"), "{svg}");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use fairtte_metrics::evaluation::{AttributeReport, MetricReport};
 
 use super::super::ReportError;
-use super::super::format::{elide, interval, number, p_relation, percent};
+use super::super::format::{elide, interval, known_ends, number, p_relation, percent};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, fitting, ticks,
 };
-use super::forest::{interval_line, superscript};
+use super::forest::{interval_line, superscript, written_value};
 
 const WIDTH: f64 = 520.0;
 const LEFT: f64 = 150.0;
@@ -70,14 +70,13 @@ fn row(canvas: &Canvas<'_>, axes: &Axes, attribute: &AttributeReport, middle: f6
         let text = format!("chance {}, p {}", number(by_chance.mean), p_relation(by_chance.p_value));
         canvas.text(&text, (VALUES, middle + 7.0), Anchor::Start, Ink::new(10.0, MUTED))?;
     }
-    if let Some(ends) = attribute.gap.lower.zip(attribute.gap.upper) {
+    if let Some(ends) = known_ends(&attribute.gap) {
         interval_line(canvas, axes, ends, middle, INK)?;
     }
     let Some(value) = attribute.gap.value else { return Ok(()) };
     canvas.square((axes.x_at(value), middle), 8.0, BLUE)?;
-    let range = interval(&attribute.gap).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
     let shift = if attribute.gap_by_chance.is_some() { 6.0 } else { 0.0 };
-    canvas.text(&(number(value) + &range), (VALUES, middle - shift), Anchor::Start, Ink::new(11.0, INK))
+    written_value(canvas, (value, &attribute.gap), (VALUES, middle - shift), Ink::new(11.0, INK))
 }
 
 /// The gaps by chance: a band up to what is rare, and a mark at the mean.
@@ -121,6 +120,25 @@ mod tests {
         assert!((end(&[sex]) - 0.3 * 1.06).abs() < 1e-12);
         sex.gap.upper = Some(7.0);
         assert!((end(&[sex]) - 0.4 * 1.06).abs() < 1e-12);
+    }
+
+    #[test]
+    fn large_numbers_are_written_smaller_so_that_the_figure_does_not_cut_them() {
+        let mut metric = report().metrics.remove(0);
+        metric.attributes.truncate(1);
+        let size_of_gap = |metric: &MetricReport, text: &str| -> f64 {
+            let svg = gap_figure(metric, 0.95, "gap").unwrap().unwrap();
+            let (before, _) = svg.rsplit_once(&format!("\n{text}\n")).unwrap();
+            let (_, size) = before.rsplit_once("font-size=\"").unwrap();
+            size.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let gap = &mut metric.attributes[0].gap;
+        (gap.value, gap.lower, gap.upper) = (Some(0.05), Some(0.01), Some(0.1));
+        let small = size_of_gap(&metric, "0.050 (0.010 to 0.100)");
+        let gap = &mut metric.attributes[0].gap;
+        (gap.value, gap.lower, gap.upper) = (Some(11.59), Some(8.043), Some(15.181));
+        let large = size_of_gap(&metric, "11.590 (8.043 to 15.181)");
+        assert!(large * 24.0 <= small * 22.0 + 1.0, "{large} {small}");
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use fairtte_metrics::evaluation::{CohortMetric, Estimate, InBoth, MetricReport};
 
 use super::super::ReportError;
-use super::super::format::{count, elide, interval, list, number};
+use super::super::format::{count, elide, interval, known_ends, list, number};
 use super::super::rows::{direction, is_of_class};
 use super::canvas::{AXIS, Anchor, Axes, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, ticks};
-use super::forest::{interval_line, range, reference, superscript};
+use super::forest::{interval_line, range, reference, superscript, written_value};
 use super::marker::Marker;
 
 const WIDTH: f64 = 520.0;
@@ -118,14 +118,13 @@ fn row(
         let at = (LEFT + 6.0, middle);
         return canvas.text("undefined", at, Anchor::Start, Ink::new(11.0, MUTED).italic());
     };
-    if let Some(ends) = estimate.lower.zip(estimate.upper) {
+    if let Some(ends) = known_ends(estimate) {
         interval_line(canvas, axes, ends, middle, marker.colour)?;
     }
     if axes.x.contains(&value) {
         marker.draw(canvas, (axes.x_at(value), middle), MARKER, 1.0)?;
     }
-    let interval = interval(estimate).map_or_else(String::new, |interval| format!(" ({interval})"));
-    canvas.text(&format!("{}{interval}", number(value)), (VALUES, middle), Anchor::Start, Ink::new(10.5, MUTED))
+    written_value(canvas, (value, estimate), (VALUES, middle), Ink::new(10.5, MUTED))
 }
 
 fn describe(blocks: &[Block<'_>]) -> String {

@@ -89,14 +89,14 @@ fn panel(
     })
 }
 
-/// The names of the thirds where their curves end.
+/// The names of the thirds from low to high, at the heights where their curves end.
 fn labels(canvas: &Canvas<'_>, axes: &Axes, group: &RiskTertiles) -> Result<(), DrawError> {
     let end = |third: &RiskTertile| axes.y_at(third.kaplan_meier.survival.last().copied().unwrap_or(1.0));
-    let mut order: Vec<usize> = (0..group.tertiles.len()).collect();
-    order.sort_by(|a, b| end(&group.tertiles[*a]).total_cmp(&end(&group.tertiles[*b])));
-    let wanted: Vec<f64> = order.iter().map(|k| end(&group.tertiles[*k])).collect();
-    for (k, y) in order.into_iter().zip(spread(&wanted, 34.0, axes.top + 8.0, axes.bottom - 20.0)) {
-        let (third, x) = (&group.tertiles[k], axes.right + 8.0);
+    let mut wanted: Vec<f64> = group.tertiles.iter().map(end).collect();
+    wanted.sort_by(f64::total_cmp);
+    let heights = spread(&wanted, 34.0, axes.top + 8.0, axes.bottom - 20.0);
+    for ((k, third), y) in group.tertiles.iter().enumerate().zip(heights) {
+        let x = axes.right + 8.0;
         sample(canvas, (x, y), GROUP_COLOURS[k % GROUP_COLOURS.len()], (k, group.tertiles.len()))?;
         canvas.text(&third.name, (x + 21.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
         let counts = format!("{} of {}", third.n_events, third.n);
@@ -133,5 +133,23 @@ mod tests {
              to 50 %)"
         ));
         assert!(panel.contains("20 of 40") && panel.contains("n = 120, 60 events"), "{panel}");
+    }
+
+    #[test]
+    fn the_legend_names_the_thirds_from_low_to_high_wherever_their_curves_end() {
+        let mut report = report();
+        // The curves of middle and high change places.
+        let thirds = &mut report.risk_tertiles[0].tertiles;
+        let (middle, high) = (thirds[1].kaplan_meier.clone(), thirds[2].kaplan_meier.clone());
+        (thirds[1].kaplan_meier, thirds[2].kaplan_meier) = (high, middle);
+        let figures = tertile_figures(&report, "").unwrap();
+        // Every text follows the height that it is written at.
+        let height = |name: &str| -> f64 {
+            let (before, _) = figures[0].panels[0].rsplit_once(&format!("\n{name}\n")).unwrap();
+            let (_, y) = before.rsplit_once(" y=\"").unwrap();
+            y.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let heights = ["low", "middle", "high"].map(height);
+        assert!(heights.is_sorted(), "{heights:?}");
     }
 }

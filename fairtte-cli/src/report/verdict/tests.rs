@@ -112,6 +112,25 @@ fn a_poor_ranking_and_absent_intervals_are_called_by_their_names() {
 }
 
 #[test]
+fn a_group_of_one_subject_has_a_ratio_without_an_interval_and_a_threshold_no_equals_sign() {
+    let mut report = report();
+    let group = &mut report.groups_summary[1];
+    group.n_subjects = 1;
+    group.level = Some("<= 60".to_owned());
+    let risk = group.at_horizon.as_mut().unwrap();
+    (risk.ratio, risk.ratio_interval, risk.n_events) = (Some(4.922), Some((4.922, 4.922)), 1);
+    let ratio = Ratio::of(&report.groups_summary[1], &report).unwrap();
+    assert_eq!((ratio.to_string().as_str(), ratio.texts().1), ("4.922", None));
+    assert!(ratio.side().is_none());
+    assert_eq!(name(&report.groups_summary[1]), "sex <= 60");
+    // No event by the horizon: every replicate has the ratio 0.
+    let group = &mut report.groups_summary[2];
+    let risk = group.at_horizon.as_mut().unwrap();
+    (risk.ratio, risk.ratio_interval, risk.n_events) = (Some(0.0), Some((0.0, 0.0)), 0);
+    assert_eq!(Ratio::of(&report.groups_summary[2], &report).unwrap().to_string(), "0.000");
+}
+
+#[test]
 fn the_interval_of_the_bootstrap_is_preferred_at_the_same_horizon() {
     let mut report = report();
     let mut metric = report.metrics[0].clone();

@@ -210,13 +210,14 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     let rule = rule_in_words(rule, base, &percent(study));
     let mut notes = vec![rule.as_str()];
     notes.extend(horizon::is_of_times(chosen).then_some(horizon::NOTE));
+    let of_changes: Vec<&str> = notes.iter().copied().chain([NEAR_ZERO]).collect();
     let mut sheets = vec![
         sheet(
             "strategies-change",
             &format!("Changes from {base} in %, test part; of the gaps, negative is narrower."),
             &header(&["", "gap"]),
             changes,
-            &notes,
+            &of_changes,
         ),
         sheet(
             "strategies",
@@ -236,6 +237,9 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         charts: equity::charts(study, chosen),
     })
 }
+
+/// Beside relative changes of gaps.
+const NEAR_ZERO: &str = "Relative to a gap near 0 any change is large: compare the gaps themselves, in the next table.";
 
 /// Which trainings were chosen, by their places in the manifest.
 fn places(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sheet> {

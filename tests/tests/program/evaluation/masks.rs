@@ -210,7 +210,7 @@ fn every_mean_is_that_of_the_definitions_overall_and_by_group_and_every_sample_i
     let empty = numbers["empty"].as_array().unwrap().iter().find(|of| of["class"] == "cup").unwrap();
     assert_eq!((&empty["n-predicted"], &empty["n-both"], &numbers["unit"]), (&6.into(), &0.into(), &"mm".into()));
     let page = read(folder.path(), "masks.html");
-    for text in ["Of 6 of 48 samples", "Equity-scaled overlap", "Empty masks", "Dice over samples", "e07"] {
+    for text in ["In 6 of 48 samples", "Equity-scaled overlap", "Empty masks", "Dice over samples", "e07"] {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("NaN") && !page.contains(" events"), "masks have no events");

@@ -23,9 +23,9 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::progress::say;
 use crate::report::{
-    ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, render_class_models,
-    render_class_page, render_class_table, render_models_page, render_models_table, short, tables_of_class,
-    tables_of_models, threshold_sentence, write_class,
+    ClassNumbers, ClassPage, ClassSections, ModelsPage, class_models_csv, listed, number, of_level,
+    render_class_models, render_class_page, render_class_table, render_models_page, render_models_table, short,
+    tables_of_class, tables_of_models, threshold_sentence, write_class,
 };
 use crate::run_folder::write_text;
 
@@ -365,7 +365,7 @@ pub(crate) fn warnings(report: &ClassReport, groups: &ClassGroups, n_shared: usi
             .map(|of| {
                 let name = of.attribute.as_deref().zip(of.level.as_deref());
                 let (attribute, level) = name.unwrap_or_default();
-                format!("{attribute} = {level} ({})", of.n_certain)
+                format!("{} ({})", of_level(attribute, level), of.n_certain)
             })
             .collect();
         let of_groups =
@@ -416,7 +416,8 @@ fn few_of_a_class(groups: &ClassGroups, min_events: usize) -> Vec<String> {
     let few = of_groups.filter(|of| of.n_positive.min(of.n - of.n_positive) < min_events);
     let name = |of: &fairtte_metrics::evaluation::ClassSummary| {
         let (attribute, level) = (of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
-        format!("{attribute} = {level} ({} positive, {} negative)", of.n_positive, of.n - of.n_positive)
+        let group = of_level(attribute, level);
+        format!("{group} ({} positive, {} negative)", of.n_positive, of.n - of.n_positive)
     };
     few.map(name).collect()
 }
