@@ -16,6 +16,9 @@ use super::rows::reason;
 use super::words::FEW_EVENTS;
 use crate::plural::counted;
 
+/// Concordances that are the first metric of some evaluations, beside those that every verdict names.
+const FIRST: [&str; 5] = ["c_td_half", "c-td-ipcw", "harrell-c", "uno-c", "cause-c"];
+
 /// More groups than this are counted instead of named.
 const MOST_NAMED: usize = 4;
 
@@ -33,13 +36,17 @@ fn overall(report: &EvaluationReport) -> Option<String> {
         None => ["c_td_antolini_strict", "auc_td", "ibs"],
         Some(_) => ["cause-c-td", "cause-auc-td", "cause-ibs"],
     };
-    let named = known.iter().filter_map(|name| report.metric(name));
-    let numbers: Vec<String> = named.map(|metric| format!("{} {}", metric.label, with_ends(&metric.overall))).collect();
     let main = report.metrics.first()?;
+    // The sentence on groups is about the first metric: where that is a concordance, so is this one.
+    let is_first = |name: &&&str| main.name == **name;
+    let first = FIRST.iter().find(is_first).filter(|name| !known.contains(name));
+    let named = first.into_iter().chain(&known).filter_map(|name| report.metric(name));
+    let numbers: Vec<String> = named.map(|metric| format!("{} {}", metric.label, with_ends(&metric.overall))).collect();
     if numbers.is_empty() {
         return Some(format!("Overall, {} is {}.", main.label, with_ends(&main.overall)));
     }
-    let ranking = report.metric(known[0]).map_or("The model was scored", |metric| ranking(&metric.overall));
+    let ranking =
+        report.metric(first.unwrap_or(&known[0])).map_or("The model was scored", |metric| ranking(&metric.overall));
     let level = if report.settings.replicates > 0 {
         format!(" (in brackets: {} intervals)", percent(report.settings.level))
     } else {

@@ -148,7 +148,10 @@ fn numbers_with_decimal_commas_are_no_categories() {
         *cell = cell.replace(';', ",");
     }
     let refused = TabularFeatures::fit(&table, &rows(3), &all(), &[]).unwrap_err().to_string();
-    assert!(refused.starts_with("bmi of sample \"s1\" is \"27,5\", expected a number with a decimal point"), "{refused}");
+    assert!(
+        refused.starts_with("bmi of sample \"s1\" is \"27,5\", expected a number with a decimal point"),
+        "{refused}"
+    );
     // Codes that look like numbers are categories if they are named.
     let fitted = TabularFeatures::fit(&table, &rows(3), &config("categorical = ['bmi']"), &[]).unwrap();
     assert_eq!(fitted.encode(&table).unwrap().names(), ["bmi=27,5", "bmi=30,1", "bmi=32"]);

@@ -131,6 +131,19 @@ fn a_group_of_one_subject_has_a_ratio_without_an_interval_and_a_threshold_no_equ
 }
 
 #[test]
+fn the_ranking_is_judged_by_the_metric_that_the_groups_are_compared_in() {
+    let mut report = report();
+    let mut first = report.metrics[0].clone();
+    (first.name, first.label) = ("uno-c".to_owned(), "Uno's C".to_owned());
+    report.metrics[0].overall.lower = Some(0.49);
+    (first.overall.value, first.overall.lower) = (Some(0.72), Some(0.65));
+    report.metrics.insert(0, first);
+    let said = &verdict(&report, "")[0];
+    assert!(said.starts_with("The model ranks acceptably: Uno's C 0.720 (0.650 to"), "{said}");
+    assert!(said.contains("C^td "), "{said}");
+}
+
+#[test]
 fn the_interval_of_the_bootstrap_is_preferred_at_the_same_horizon() {
     let mut report = report();
     let mut metric = report.metrics[0].clone();
