@@ -134,7 +134,7 @@ fn settings_that_lack_a_method_are_left_out_by_name() {
     let lacks = vec!["a".to_owned(), "b".to_owned()];
     assert_eq!(found.left_out, [LeftOut { setting: "s2".to_owned(), lacks }]);
     assert_eq!((found.ranks.n_settings, found.settings.len()), (5, 5));
-    assert!(found.question.ends_with("over 6 settings (lower is better)?"), "{}", found.question);
+    assert!(found.question.ends_with("over 5 of 6 settings (lower is better)?"), "{}", found.question);
     // No setting is complete: pairs are tested all the same.
     let halves = [at("s0", "a", None, 1.0), at("s0", "b", None, 2.0), at("s1", "c", None, 1.0)];
     let none = only(&halves, &question(Goal::LowerIsBetter));

@@ -33,7 +33,7 @@ fn question(metric: &MetricTests) -> String {
     let settings = counted(n, "setting");
     let settings = match metric.left_out.len() {
         0 => settings,
-        _ => format!("{} of {settings} (with a value of each)", metric.ranks.n_settings),
+        _ => format!("{} of {settings}", metric.ranks.n_settings),
     };
     format!("Do the {k} methods differ in {gap}{} over {settings} ({goal})?", metric.metric)
 }

@@ -164,8 +164,9 @@ impl Curve for Silu {
         let one = simd.splat_f32s(1.0);
         let tail = exp_of_any(simd, simd.neg_f32s(x));
         let p = simd.div_f32s(one, simd.add_f32s(tail, one));
-        // Where p is 0 because the tail is infinite, the slope is 0 whatever the finite factor is.
-        let rest = simd.mul_f32s(simd.at_most(tail, f32::MAX), p);
+        // 1 - p in the form that has the smaller error; near -1.28, where the slope is 0, it decides about that of the slope.
+        let negative = simd.less_than_f32s(x, simd.splat_f32s(0.0));
+        let rest = simd.select_f32s(negative, simd.sub_f32s(one, p), simd.mul_f32s(tail, p));
         let slope = simd.mul_f32s(p, simd.multiply_add(x, rest, one));
         simd.mul_f32s(gradient, slope)
     }
