@@ -221,7 +221,7 @@ fn beside_several_models_the_cox_model_of_the_covariates_is_one_more() {
     let shown = output.display().to_string();
     let files = ["evaluate", "--predictions", &predictions, "--predictions", &flat, "--names", "own,flat"];
     let asked = ["--train", &train, "--attributes", "sex", "--baseline", "age,sex", "--output", &shown];
-    let fast = ["--set", "replicates=40", "--set", "over-time=0", "--metrics", "c-td,ibs"];
+    let fast = ["--set", "replicates=40", "--set", "over-time=0", "--set", "reading=step", "--metrics", "c-td,ibs"];
     let outcome = succeed(files.iter().chain(&asked).chain(&fast));
     assert!(outcome.stdout.contains("Cox (age, sex) minus own"), "{}", outcome.stdout);
     let found = json(&output.join("evaluation.json"));
