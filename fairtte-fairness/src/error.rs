@@ -84,11 +84,9 @@ pub enum FairnessError {
         reason: String,
     },
     /// A stop was requested; the state after the named step is kept.
-    #[error(
-        "interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved, the same command resumes from there"
-    )]
+    #[error("{}, the same command resumes from there", interrupted(*epoch, *step, *n_steps))]
     Interrupted {
-        /// Epoch in progress, counted from 1.
+        /// Epoch in progress, counted from 1; 0 between two of several trainings.
         epoch: usize,
         /// Batches of it that are done.
         step: usize,
@@ -208,4 +206,11 @@ fn of_samples(samples: &[SampleId]) -> String {
     }
     let names: Vec<&str> = samples.iter().map(SampleId::as_str).collect();
     format!(" (samples {})", names.join(", "))
+}
+
+fn interrupted(epoch: usize, step: usize, n_steps: usize) -> String {
+    match epoch {
+        0 => "interrupted between two trainings".to_owned(),
+        _ => format!("interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved"),
+    }
 }

@@ -39,6 +39,10 @@ const ALL: [Listed; 5] = [Listed::Data, Listed::Estimators, Listed::Metrics, Lis
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
+    #[cfg(feature = "train")]
+    if arguments.what == Some(Listed::Devices) {
+        fairtte_models::check_environment()?;
+    }
     let sections: Vec<_> = chosen.into_iter().map(section).collect();
     if arguments.json {
         let names: BTreeMap<_, BTreeMap<_, _>> =

@@ -154,6 +154,8 @@ impl SplitConfig {
         }
         let sum = self.train + self.validation + self.test;
         if (sum - 1.0).abs() > 1e-9 {
+            // Rounded: 0.5 + 0.2 + 0.2 is not 0.8999999999999999 to a reader.
+            let sum = (sum * 1e9).round() / 1e9;
             let value = format!("{} + {} + {} = {sum}", self.train, self.validation, self.test);
             return invalid("split", value, "fractions that add up to 1");
         }

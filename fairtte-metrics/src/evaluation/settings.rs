@@ -159,7 +159,7 @@ impl EvaluationSettings {
             return invalid("horizon", horizon.to_string(), "a finite number > 0");
         }
         if let Some(threshold) = self.thresholds.iter().find(|threshold| !(**threshold > 0.0 && **threshold < 1.0)) {
-            return invalid("thresholds", threshold.to_string(), "numbers between 0 and 1");
+            return invalid("thresholds", threshold.to_string(), "predicted risks above 0 and below 1");
         }
         if let Some(k) = (1..self.thresholds.len()).find(|&k| self.thresholds[..k].contains(&self.thresholds[k])) {
             return invalid("thresholds", self.thresholds[k].to_string(), "each threshold once");

@@ -91,6 +91,10 @@ pub(super) fn read_samples(decoder: impl image::ImageDecoder) -> Result<Samples,
 pub(super) fn refused(error: image::ImageError) -> Undecodable {
     match error {
         image::ImageError::Unsupported(_) => unsupported(error.to_string()),
+        // The decoder prints the values of its own types.
+        _ if error.to_string().contains("CRC error") => {
+            unreadable("a checksum of the PNG file is wrong: its content has changed since it was written")
+        }
         _ => unreadable(error.to_string()),
     }
 }

@@ -205,6 +205,14 @@ fn a_damaged_checksum_is_refused() {
     let data = bytes.windows(4).position(|window| window == b"IDAT").unwrap();
     bytes[data + 8] ^= 0x10;
     assert_eq!(full(&bytes).unwrap_err().fault, Fault::Unreadable);
+    bytes[data + 8] ^= 0x10;
+    full(&bytes).unwrap();
+    // The checksum is in the four bytes before the last chunk.
+    let end = bytes.windows(4).position(|window| window == b"IEND").unwrap();
+    bytes[end - 5] ^= 1;
+    let refused = full(&bytes).unwrap_err();
+    assert_eq!(refused.fault, Fault::Unreadable);
+    assert!(refused.detail.contains("a checksum of the PNG file is wrong"), "{}", refused.detail);
 }
 
 #[test]

@@ -88,8 +88,8 @@ fn without_a_horizon_the_default_is_named_and_without_a_threshold_nothing_is_sai
 fn thresholds_that_are_no_risks_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (extra, sentence) in [
-        (["--threshold", "0"], "numbers between 0 and 1"),
-        (["--threshold", "1.5"], "numbers between 0 and 1"),
+        (["--threshold", "0"], "predicted risks above 0 and below 1"),
+        (["--threshold", "1.5"], "predicted risks above 0 and below 1"),
         (["--threshold", "0.2,0.2"], "each threshold once"),
         (["--metrics", "sensitivity"], "a threshold of the predicted risk, as in sensitivity:0.2"),
         (["--metrics", "ibs:0.2"], "no colon: this metric makes no decisions at a threshold"),
