@@ -28,8 +28,10 @@ const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harr
 
 /// Metrics of the density of the event time, which is a slope between two points of the grid: on another grid it is another number.
 const OF_DENSITY: [&str; 2] = ["rcll", "snl"];
-/// Most times of samples at which the baselines are read exactly; between more of them they are interpolated.
-const MOST_OWN_TIMES: usize = 500;
+/// Most observed times at which the baselines are predicted, and fewest; between them they are interpolated.
+const OWN_TIMES: [usize; 2] = [20, 500];
+/// Most values of the curves of a baseline at observed times: 160 MB.
+const MOST_VALUES: usize = 20_000_000;
 
 /// The baselines of one evaluation.
 #[derive(Debug, Serialize)]
@@ -203,7 +205,8 @@ fn grid(scored: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<
         scored.outcomes.time().iter().copied().filter(|time| Some(time) <= of_model.last()).collect();
     own.sort_by(f64::total_cmp);
     own.dedup();
-    grid.extend(own.iter().step_by(own.len().div_ceil(MOST_OWN_TIMES).max(1)));
+    let most = (MOST_VALUES / scored.outcomes.n().max(1)).clamp(OWN_TIMES[0], OWN_TIMES[1]);
+    grid.extend(own.iter().step_by(own.len().div_ceil(most).max(1)));
     grid.sort_by(f64::total_cmp);
     grid.dedup();
     Ok(grid)
