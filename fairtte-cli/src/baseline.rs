@@ -15,6 +15,7 @@ use fairtte_metrics::{EvaluationSettings, MetricError, Outcomes, SurvivalCurves,
 use serde::Serialize;
 
 use crate::CliError;
+use crate::report::list;
 
 pub(crate) use covariates::CovariateColumn;
 
@@ -28,9 +29,10 @@ const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harr
 
 /// Metrics of the density of the event time, which is a slope between two points of the grid: on another grid it is another number.
 const OF_DENSITY: [&str; 2] = ["rcll", "snl"];
-/// Most observed times at which the baselines are predicted, and fewest; between them they are interpolated.
+const THE_GRID: &str = "(a density, whose value depends on the points of the grid)";
+/// Fewest and most observed times at which the baselines are predicted; between them they are interpolated.
 const OWN_TIMES: [usize; 2] = [20, 500];
-/// Most values of the curves of a baseline at observed times: 160 MB.
+/// Most values of the curves of a baseline at observed times, above the fewest times: 160 MB.
 const MOST_VALUES: usize = 20_000_000;
 
 /// The baselines of one evaluation.
@@ -51,6 +53,9 @@ pub(crate) struct Baseline {
     models: Vec<BaselineModel>,
     /// By metric the evaluated model minus the Cox model.
     differences: Vec<ModelPair>,
+    /// Requested metrics that baselines do not have.
+    #[serde(skip)]
+    left_out: Vec<String>,
     /// The same with the metrics of the model, for tables and figures.
     #[serde(skip)]
     pub(crate) reports: Option<ModelReports>,
@@ -95,12 +100,12 @@ impl Baseline {
             models: Vec::new(),
             differences: Vec::new(),
             reports: None,
+            left_out: Vec::new(),
         };
-        let settings = &without_density(settings);
+        let (left_out, settings) = (of_density(settings), &without_density(settings));
         if settings.metrics.is_empty() {
-            let reason =
-                format!("{} depend on the grid of the curves, which a Cox model has not", OF_DENSITY.join(" and "));
-            return Ok(Self { undefined: Some(reason), ..none });
+            let undefined = Some(format!("there is nothing to compare: {} {THE_GRID}", list(&left_out)));
+            return Ok(Self { undefined, left_out, ..none });
         }
         let grid = grid(scored, settings)?;
         let predicted = match predict(scored, &grid, columns, train, settings) {
@@ -118,6 +123,7 @@ impl Baseline {
             differences: reports.pairs.clone(),
             cox: Some(predicted.cox),
             reports: Some(reports),
+            left_out,
             ..none
         })
     }
@@ -130,6 +136,11 @@ impl Baseline {
     /// What the models were fitted on, in words.
     pub(crate) fn fit(&self) -> String {
         fit_in_words(self.fitted_on)
+    }
+
+    /// The requested metrics that are not compared, and why; `None` without any.
+    pub(crate) fn not_compared(&self) -> Option<String> {
+        (!self.left_out.is_empty()).then(|| format!("Not compared: {} {THE_GRID}.", list(&self.left_out)))
     }
 }
 
@@ -153,7 +164,9 @@ impl CoxModel {
         settings: &EvaluationSettings,
     ) -> Result<Self, ClassicalError> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        let grid = grid(scored, settings).map_err(ClassicalError::Metric)?;
+        // Metrics of the density compare it with the models of the files, which have a coarse grid too.
+        let grid =
+            if of_density(settings).is_empty() { grid(scored, settings)? } else { scored.curves.grid().to_vec() };
         let curves = predict(scored, &grid, columns, train, settings)?.curves.curves;
         Ok(Self { name: cox_name(&names), fitted_on: fitted_on(train), curves })
     }
@@ -185,13 +198,19 @@ pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
     model != KAPLAN_MEIER || !RANKING.contains(&name)
 }
 
+/// The requested metrics of the density.
+fn of_density(settings: &EvaluationSettings) -> Vec<String> {
+    let is_of_density = |text: &&String| {
+        RequestedMetric::parse(text).is_ok_and(|requested| OF_DENSITY.contains(&requested.metric.name()))
+    };
+    settings.metrics.iter().filter(is_of_density).cloned().collect()
+}
+
 /// The settings without the metrics of the density.
 fn without_density(settings: &EvaluationSettings) -> EvaluationSettings {
+    let density = of_density(settings);
     let mut settings = settings.clone();
-    let is_kept = |text: &String| {
-        RequestedMetric::parse(text).map_or(true, |requested| !OF_DENSITY.contains(&requested.metric.name()))
-    };
-    settings.metrics.retain(is_kept);
+    settings.metrics.retain(|metric| !density.contains(metric));
     settings
 }
 

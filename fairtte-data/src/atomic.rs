@@ -68,13 +68,10 @@ fn sync_folder(folder: &Path) {
     let _ = folder;
 }
 
-/// The file in a folder whose lock [`lock_folder`] takes.
-pub(crate) const LOCK: &str = ".lock";
-
-/// Waits until no other process works in `folder`; `None` if the file system has no locks. The operating system releases the lock when
+/// Waits until no other process holds the lock `name` in `folder`; `None` if the file system has no locks. The operating system releases the lock when
 /// the file is closed, however its process ends.
-pub(crate) fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
+pub(crate) fn lock_folder(folder: &Path, name: &str) -> io::Result<Option<File>> {
+    let file = File::options().create(true).truncate(false).write(true).open(folder.join(name))?;
     // Network file systems fail in several ways; none of them should prevent the work.
     Ok(file.lock().is_ok().then_some(file))
 }

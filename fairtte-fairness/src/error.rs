@@ -86,7 +86,7 @@ pub enum FairnessError {
     /// A stop was requested; the state after the named step is kept.
     #[error("{}, the same command resumes from there", interrupted(*epoch, *step, *n_steps))]
     Interrupted {
-        /// Epoch in progress, counted from 1; 0 between two of several trainings.
+        /// Epoch in progress, counted from 1; 0 of several trainings, of which this is said as a whole.
         epoch: usize,
         /// Batches of it that are done.
         step: usize,
@@ -210,7 +210,7 @@ fn of_samples(samples: &[SampleId]) -> String {
 
 fn interrupted(epoch: usize, step: usize, n_steps: usize) -> String {
     match epoch {
-        0 => "interrupted between two trainings".to_owned(),
+        0 => "interrupted; finished and saved trainings are kept".to_owned(),
         _ => format!("interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved"),
     }
 }

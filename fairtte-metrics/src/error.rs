@@ -383,19 +383,22 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
-    /// A comparison of groups needs two groups with enough events.
+    /// A comparison of groups needs groups that are large enough: with `min-events` events, samples of the rarer class, or values.
     #[error(
-        "attribute \"{attribute}\" has {n_compared} of {n_levels} groups with a value and min-events {needed}, expected at least 2"
+        "attribute \"{attribute}\" has {n_compared} of {n_levels} groups that are large enough to be compared (min-events {min_events}), \
+         expected at least {n_needed}"
     )]
-    FewGroupsOfEnoughEvents {
+    FewLargeGroups {
         /// Name of the attribute.
         attribute: String,
         /// Groups that can be compared.
         n_compared: usize,
         /// All levels.
         n_levels: usize,
-        /// Events that a comparison needs.
-        needed: usize,
+        /// Size that a comparison needs of a group.
+        min_events: usize,
+        /// Groups that the comparison needs.
+        n_needed: usize,
     },
     /// No sample is called positive, or none negative, so the share of those called right is undefined.
     #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]

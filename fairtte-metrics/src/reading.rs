@@ -178,7 +178,11 @@ fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
         return ((t - start) / (end - start) * factor as f64).floor() / factor as f64;
     }
     let time_of = |part: usize| start + part as f64 * width;
-    let t = t + ROUNDING * start.abs().max(end.abs());
+    if t <= start {
+        return 0.0;
+    }
+    // Not over the next part, where the parts are as close as the rounding.
+    let t = t + (ROUNDING * start.abs().max(end.abs())).min(0.25 * width);
     // Searching the times themselves (not dividing) keeps a time that equals a refined grid point on that point.
     let (mut low, mut high) = (0, factor);
     while high - low > 1 {
@@ -231,6 +235,14 @@ mod tests {
                 let before = time(10 * start + 3 * width) - 1e-9 * grid[1];
                 assert_eq!(reading.position(&grid, before).fraction, 0.2, "before part 3 of {grid:?}");
             }
+        }
+    }
+
+    #[test]
+    fn neighbouring_times_are_read_each_at_its_own_point() {
+        let grid = [0.3, 0.3_f64.next_up(), 0.3_f64.next_up().next_up(), 0.4];
+        for (column, time) in grid.into_iter().enumerate() {
+            assert_eq!(Reading::default().position(&grid, time), Position { column, fraction: 0.0 });
         }
     }
 

@@ -126,8 +126,8 @@ fn override_run(run: &mut RunFile, common: &Common) {
     }
 }
 
-/// Most threads that are started: more than any machine has processors.
-const MOST_THREADS: usize = 1024;
+/// Most threads that are started; a larger number is a mistake rather than a machine.
+const MOST_THREADS: usize = 4096;
 
 /// Sizes the thread pool that burn, decoding and bootstrap share; 0 = one per core.
 ///

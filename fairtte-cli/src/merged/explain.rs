@@ -58,12 +58,13 @@ pub(super) fn in_words(table: &Table, path: &str, message: &str) -> String {
     let mut message = message.replace('`', "\"").trim_end().to_owned();
     if message.starts_with("wanted exactly 1 element") {
         let names: Vec<String> = names_at(table, path).into_iter().map(|name| format!("\"{name}\"")).collect();
-        return format!(
-            "there are {}, expected exactly one",
-            if names.is_empty() { "no names".to_owned() } else { names.join(" and ") }
-        );
+        if !names.is_empty() {
+            return format!("there are {}, expected exactly one", names.join(" and "));
+        }
     }
-    for (from, to) in TYPES {
+    // A number of the right type that is too large is another matter.
+    let is_of_type = message.starts_with("invalid type") || message.contains("integer \"-");
+    for (from, to) in TYPES.into_iter().filter(|_| is_of_type) {
         if let Some(before) = message.strip_suffix(&format!("expected {from}")) {
             message = format!("{before}expected {to}");
         }
@@ -121,5 +122,11 @@ mod tests {
         assert_eq!(said, "there are \"generic\" and \"tabular\", expected exactly one");
         let said = in_words(&table, "epochs", "invalid type: string \"ten\", expected usize");
         assert_eq!(said, "invalid type: string \"ten\", expected a whole number >= 0");
+        let said = in_words(&table, "cause", "invalid value: integer `5000000000`, expected u32");
+        assert_eq!(said, "invalid value: integer \"5000000000\", expected u32");
+        let said = in_words(&table, "cause", "invalid value: integer `-1`, expected u32");
+        assert_eq!(said, "invalid value: integer \"-1\", expected a whole number >= 0");
+        let said = in_words(&table, "attribute[0].threshold", "wanted exactly 1 element, more than 1 element");
+        assert_eq!(said, "wanted exactly 1 element, more than 1 element");
     }
 }

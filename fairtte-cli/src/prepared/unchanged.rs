@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::{Cohort, DataConfig, Part, make_split, read_cohort};
+use fairtte_data::{Cohort, DataConfig, DataError, Part, make_split, read_cohort};
 use fairtte_metrics::SampleId;
 
 use super::features::encoded;
@@ -27,10 +27,11 @@ pub(crate) fn require_unchanged_tables(open: &OpenRun) -> Result<(), CliError> {
     }
     let labelled = match label(run) {
         Ok((cohort, _)) => cohort,
-        Err(problem) => {
+        Err(problem @ CliError::Data(DataError::Read { .. } | DataError::FileNotFound { .. })) => {
             say(format!("note: whether the data have changed since the training was not checked: {problem}"));
             return Ok(());
         }
+        Err(problem) => return Err(problem),
     };
     let cohort = samples_of_run(open, labelled)?;
     let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
@@ -45,7 +46,7 @@ pub(crate) fn require_unchanged_tables(open: &OpenRun) -> Result<(), CliError> {
     folder.require_same_inputs(&inputs.fingerprint())
 }
 
-/// The labelled samples that the run has, in its order; its excluded rows may be among the others, nothing else.
+/// The labelled samples that the run has, in its order; those whose images it could not use may be among the others, nothing else.
 fn samples_of_run(open: &OpenRun, labelled: Cohort) -> Result<Cohort, CliError> {
     let folder = &open.folder;
     let (kept, _) = read_cohort(&folder.cohort())?;
@@ -60,7 +61,8 @@ fn samples_of_run(open: &OpenRun, labelled: Cohort) -> Result<Cohort, CliError> 
         return refused(gone.len(), first, "the run was trained with and the data no longer have");
     }
     let excluded = Exclusions::read_csv(&folder.exclusions(), kept.n(), &[])?;
-    let known: HashSet<&SampleId> = ids().chain(excluded.list().iter().map(|exclusion| &exclusion.sample_id)).collect();
+    let of_images = excluded.list().iter().filter(|exclusion| exclusion.reason.is_of_image());
+    let known: HashSet<&SampleId> = ids().chain(of_images.map(|exclusion| &exclusion.sample_id)).collect();
     let new: Vec<&SampleId> =
         labelled.samples.iter().map(|sample| &sample.sample_id).filter(|id| !known.contains(id)).collect();
     if let Some(first) = new.first() {

@@ -47,7 +47,7 @@ impl BaselineSection {
             fit: baseline.fit(),
             undefined: baseline.undefined.clone(),
             hazard_ratios: hazard_ratios(baseline),
-            lines: reports.map(differences).unwrap_or_default(),
+            lines: reports.map(differences).into_iter().flatten().chain(baseline.not_compared()).collect(),
             metrics: metrics.transpose()?.unwrap_or_default(),
         })
     }
@@ -129,5 +129,5 @@ fn lines(baseline: &Baseline) -> Vec<String> {
     }
     let ratios = hazard_ratios(baseline).map(|ratios| format!("hazard ratios: {ratios}"));
     let differences = baseline.reports.iter().flat_map(differences);
-    std::iter::once(baseline.fit()).chain(ratios).chain(differences).collect()
+    std::iter::once(baseline.fit()).chain(ratios).chain(differences).chain(baseline.not_compared()).collect()
 }

@@ -73,12 +73,18 @@ fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups
     let Some(first) = others.first().copied() else { return Ok(groups) };
     let in_words = |cohort: &Cohort| {
         let sample = &cohort.samples[first];
+        let names = format!("\"{}\" of subject \"{}\"", sample.sample_id, sample.subject_id);
         let event = match (sample.event, sample.competing) {
             (true, _) => "with the event".to_owned(),
             (false, Some(cause)) => format!("with the competing event {cause}"),
             (false, None) => "censored".to_owned(),
         };
-        format!("\"{}\" of subject \"{}\", time {}, {event}", sample.sample_id, sample.subject_id, sample.time)
+        match cohort.name_of_event() {
+            Some("event") => format!("{names}, time {}, {event}", sample.time),
+            Some(_) if sample.event => format!("{names}, positive"),
+            Some(_) => format!("{names}, negative"),
+            None => names,
+        }
     };
     let problem = format!(
         "samples with another outcome, subject or place in the table than when the run began: {}, first {} (then {})",

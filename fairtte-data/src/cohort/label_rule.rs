@@ -8,6 +8,7 @@
 use crate::DataError;
 use crate::cohort::Manifest;
 use crate::cohort::Reason;
+use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::class::CLASS_TIME;
 use crate::cohort::outcome::{CauseOfEnd, OutcomeConfig};
 
@@ -175,7 +176,7 @@ impl LabelRule for ObservedLabel {
             return Ok(empty(manifest, index, Reason::MissingLabel, &format!("column \"{name}\"")));
         };
         let event = match &self.positive {
-            Some(positive) => Some(cell.trim().eq_ignore_ascii_case(positive.trim())),
+            Some(positive) => Some(same_ignoring_case(cell, positive)),
             None => parse_event(cell),
         };
         let event = event.ok_or_else(|| DataError::InvalidCell {

@@ -159,6 +159,11 @@ impl Reason {
         matches!(self, Self::DuplicateDicomId | Self::DuplicateImageId)
     }
 
+    /// Whether an image or a mask is the reason, not the tables.
+    pub fn is_of_image(self) -> bool {
+        self.step() == Step::Image
+    }
+
     pub(crate) fn step(self) -> Step {
         match self {
             Self::MissingSample

@@ -172,6 +172,19 @@ fn a_folder_with_other_files_is_refused_and_left_as_it_is() {
     let refused = write(&small(PictureKind::Films), 1, folder.path()).unwrap_err().to_string();
     assert!(refused.contains("holds \"thesis.tex\""), "{refused}");
     assert_eq!(contents(folder.path()).len(), 1);
+    // The folder of a run, in which a training may hold the lock of runs, and that of another simulation.
+    let run = folder.path().join("run");
+    fs::create_dir(&run).unwrap();
+    let lock = fs::File::create(run.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    fs::write(run.join("run.toml"), "").unwrap();
+    write(&small(PictureKind::Films), 1, &run).unwrap_err();
+    let other = folder.path().join("other");
+    write(&small(PictureKind::Films), 1, &other).unwrap();
+    let before = contents(&other);
+    let refused = write(&small(PictureKind::Films), 2, &other).unwrap_err().to_string();
+    assert!(refused.contains("another simulation (of seed 1, not 2)"), "{refused}");
+    assert!(contents(&other) == before);
     let refused = write(&small(PictureKind::Films), 1, &folder.path().join("thesis.tex")).unwrap_err();
     assert!(matches!(refused, SimulationError::Io { .. }), "{refused}");
 }

@@ -100,16 +100,17 @@ pub fn simulate(
 ) -> Result<Simulation, SimulationError> {
     config.validate()?;
     let request = Request { generator_version: write::GENERATOR_VERSION, seed, config: config.clone() };
-    match write::inspect(out, &request) {
-        Ok(Folder::Finished(counts)) => return Ok(describe(out, counts, true)),
-        // Another process may be at work, whose files change meanwhile.
-        Err(error) if !write::is_simulated_in(out) => return Err(error),
-        Ok(Folder::Ready) | Err(_) => {}
+    // A process that finishes meanwhile replaces one record by the other: what is seen between them is not seen twice.
+    if let Folder::Finished(counts) = write::inspect(out, &request).or_else(|_| write::inspect(out, &request))? {
+        return Ok(describe(out, counts, true));
     }
     // One process at a time; what another one has finished meanwhile is used.
     let _lock = write::lock(out)?;
-    if let Folder::Finished(counts) = write::inspect(out, &request)? {
+    let found = write::inspect(out, &request);
+    if !matches!(found, Ok(Folder::Ready)) {
         write::remove_lock(out);
+    }
+    if let Folder::Finished(counts) = found? {
         return Ok(describe(out, counts, true));
     }
     write::begin(out, &request)?;

@@ -15,12 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use super::config::SimulationConfig;
 use super::error::SimulationError;
-use crate::atomic::{LOCK, lock_folder};
+use crate::atomic::lock_folder;
 
 /// Changes whenever the same settings and seed would give different files.
 pub(super) const GENERATOR_VERSION: u32 = 1;
 pub(super) const RECORD: &str = "simulation.json";
 pub(super) const PARTIAL_RECORD: &str = "simulation.partial.json";
+/// Not the lock of a run or of a store, whose folders are refused.
+const LOCK: &str = ".simulation.lock";
 pub(super) const MANIFEST: &str = "manifest.csv";
 pub(super) const TRUTH: &str = "truth.csv";
 pub(super) const IMAGES: &str = "images";
@@ -106,16 +108,11 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
     }
 }
 
-/// Whether this or another process simulates in the folder, or has just finished.
-pub(super) fn is_simulated_in(out: &Path) -> bool {
-    [LOCK, PARTIAL_RECORD, RECORD].iter().any(|name| out.join(name).exists())
-}
-
 /// Creates the folder and waits until no other process simulates in it; `None` if the file system has no locks.
 pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
     let failed = |action, path: PathBuf| move |source| SimulationError::Io { action, path, source };
     fs::create_dir_all(out).map_err(failed("create", out.to_owned()))?;
-    lock_folder(out).map_err(failed("write", out.join(LOCK)))
+    lock_folder(out, LOCK).map_err(failed("write", out.join(LOCK)))
 }
 
 /// Records the request and creates the folder of the images.

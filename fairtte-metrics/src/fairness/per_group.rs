@@ -207,7 +207,7 @@ impl PerGroup<f64> {
     /// Any comparison of the groups; `overall` is ignored by those that do not use it.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`] with fewer groups than the comparison needs, [`MetricError::NotFinite`] if a value
+    /// [`MetricError::TooFewGroups`] or [`MetricError::FewLargeGroups`] with fewer groups than the comparison needs, [`MetricError::NotFinite`] if a value
     /// or the result is not a finite number, [`MetricError::ZeroDenominator`] and [`MetricError::NegativeRatio`] for
     /// ratios that do not exist.
     pub fn compare(&self, comparison: Comparison, overall: f64, direction: Direction) -> Result<f64, MetricError> {
@@ -224,7 +224,7 @@ impl PerGroup<f64> {
     /// The defined values, if they are as many as the comparison needs, and what else it uses is a finite number.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`] and [`MetricError::NotFinite`].
+    /// [`MetricError::TooFewGroups`], [`MetricError::FewLargeGroups`] and [`MetricError::NotFinite`].
     pub(crate) fn comparable(&self, comparison: Comparison, overall: f64) -> Result<Vec<f64>, MetricError> {
         let values = self.defined()?;
         if values.len() < comparison.n_needed() {
@@ -310,16 +310,20 @@ impl PerGroup<f64> {
 
     fn too_few(&self, n_needed: usize) -> MetricError {
         let (attribute, n_levels) = (self.attribute.clone(), self.groups.len());
-        let needed = self.groups.iter().find_map(|group| match group.value {
-            Err(MetricError::FewEvents { needed, .. }) => Some(needed),
+        let min_events = self.groups.iter().find_map(|group| match group.value {
+            Err(
+                MetricError::FewEvents { needed, .. }
+                | MetricError::FewOfClass { needed, .. }
+                | MetricError::FewValues { needed, .. },
+            ) => Some(needed),
             _ => None,
         });
-        match (self.n_defined(), needed) {
+        match (self.n_defined(), min_events) {
             (0, None) if n_needed == 1 => MetricError::NoDefinedGroup { attribute, n_levels },
             (n_defined, None) => MetricError::TooFewGroups { attribute, n_defined, n_levels },
             // These have a value, which is not compared.
-            (n_compared, Some(needed)) => {
-                MetricError::FewGroupsOfEnoughEvents { attribute, n_compared, n_levels, needed }
+            (n_compared, Some(min_events)) => {
+                MetricError::FewLargeGroups { attribute, n_compared, n_levels, min_events, n_needed }
             }
         }
     }

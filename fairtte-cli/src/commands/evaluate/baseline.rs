@@ -116,7 +116,7 @@ impl Inputs {
         Baseline::new(&scored.with(&subjects, &outcomes), &self.columns, self.training.as_ref(), settings)
     }
 
-    /// The Cox model as one more model, with curves on the grid of `scored`.
+    /// The Cox model as one more model, with curves at the times of the metrics.
     pub(super) fn cox(&self, scored: &Scored, settings: &EvaluationSettings) -> Result<CoxModel, CliError> {
         let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
         let found = CoxModel::new(&scored.with(&subjects, &outcomes), &self.columns, self.training.as_ref(), settings);

@@ -254,7 +254,11 @@ fn front(trade_off: &TradeOff) -> String {
         trade_off.points.iter().filter(|point| point.on_front).map(|point| point.model.clone()).collect();
     match &on[..] {
         [] => format!("No model has both a value and a gap by {}.", trade_off.attribute),
-        [only] => format!("With the gap by {}: {only} is best in both the metric and its gap.", trade_off.attribute),
+        [only] => {
+            let is_known = |point: &TradeOffPoint| point.value.is_some() && point.gap.is_some();
+            let of = if trade_off.points.iter().all(is_known) { "" } else { ", of the models that have both" };
+            format!("With the gap by {}: {only} is best in both the metric and its gap{of}.", trade_off.attribute)
+        }
         several => format!("With the gap by {}, the Pareto front has {}.", trade_off.attribute, list(several)),
     }
 }

@@ -19,13 +19,15 @@ use super::index::Index;
 use super::plan::{Plan, ShardPlan};
 use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
 use crate::DataError;
-use crate::atomic::{LOCK, lock_folder};
+use crate::atomic::lock_folder;
 use crate::cohort::exclusions::{Exclusion, Exclusions};
 use crate::cohort::{Cohort, Sample};
 use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
 
 pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;
 
+/// The file whose lock a build takes.
+const LOCK: &str = ".lock";
 /// Images decoded at a time, per thread: enough that threads seldom wait for the slowest image.
 const IMAGES_PER_THREAD: usize = 4;
 
@@ -48,7 +50,8 @@ impl Build<'_> {
     /// Writes the missing shards, and the index.
     pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<(), DataError> {
         std::fs::create_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
-        let lock = lock_folder(self.folder).map_err(|source| DataError::write(&self.folder.join(LOCK), source))?;
+        let lock =
+            lock_folder(self.folder, LOCK).map_err(|source| DataError::write(&self.folder.join(LOCK), source))?;
         if lock.is_some() {
             // Without a lock the temporary file may belong to a living process.
             remove_temporary_files(self.folder);

@@ -49,7 +49,11 @@ fn one_defined_group_has_no_gap_and_an_equity_scaling_that_says_so() {
     assert_eq!(none, Err(MetricError::NoDefinedGroup { attribute: "race".to_owned(), n_levels: 1 }));
     let small = || Err(MetricError::FewEvents { n_events: 6, needed: 10 });
     let said = per_group(&[Ok(0.7), small()]).gap().unwrap_err().to_string();
-    assert_eq!(said, "attribute \"race\" has 1 of 2 groups with a value and min-events 10, expected at least 2");
+    let expected = "groups that are large enough to be compared (min-events 10), expected at least";
+    assert_eq!(said, format!("attribute \"race\" has 1 of 2 {expected} 2"));
+    let of_class = Err(MetricError::FewOfClass { n: 6, needed: 10 });
+    let scaled = per_group(&[of_class, small()]).equity_scaling(0.5, Direction::HigherIsBetter).unwrap_err();
+    assert_eq!(scaled.to_string(), format!("attribute \"race\" has 0 of 2 {expected} 1"));
     let no_gap = per_group(&[Err(MetricError::NoSamples)]).gap();
     let expected = MetricError::TooFewGroups { attribute: "race".to_owned(), n_defined: 0, n_levels: 1 };
     assert_eq!(no_gap, Err(expected));

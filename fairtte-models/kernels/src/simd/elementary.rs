@@ -76,7 +76,7 @@ pub(crate) fn exp_of_nonpositive<S: Vectors>(simd: S, x: S::f32s) -> S::f32s {
     exp_in_parts(simd, x, None)
 }
 
-/// e^x, infinite above 88.4 and 0 below -87.7, where 2^n has no normal number; a number for NaN too, which the caller keeps.
+/// e^x, infinite above 88.4 and 0 below -87.7, where 2^n has no normal number; NaN is kept.
 /// Cheaper than [`exp_of_nonpositive`], whose small results are exact.
 #[inline(always)]
 pub(crate) fn exp_of_any<S: Vectors>(simd: S, x: S::f32s) -> S::f32s {

@@ -149,6 +149,7 @@ fn the_covariates_are_predicted_at_the_times_of_the_metrics_and_ties_count_half(
         let metrics = baseline["models"][0]["metrics"].as_array().unwrap();
         let names: Vec<&str> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["c_td_antolini_strict", "c_td_half", "ibs"], "a density depends on the grid");
+        assert!(outcome.stdout.contains("Not compared: rcll (a density"), "{}", outcome.stdout);
         (metrics[2]["overall"]["value"].as_f64().unwrap(), outcome.stdout)
     };
     let (fine, _) = ibs_of_cox(&predictions, "age,sex");

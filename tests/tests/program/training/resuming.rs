@@ -134,6 +134,9 @@ fn a_finished_run_whose_samples_changed_is_not_shown_as_that_of_the_data() {
         DATA,
         "samples that the data now have and the run was trained without: 1, first \"new\"",
     );
+    // A table that can be read but has no such column is no table that was moved.
+    std::fs::write(&table, text.replacen("event", "status", 1)).unwrap();
+    fail(run.arguments("train"), DATA, "column \"event\" is not in");
     std::fs::remove_file(&table).unwrap();
     let outcome = succeed(run.arguments("train"));
     assert!(outcome.stderr.contains("note: whether the data have changed since the training was not checked"));

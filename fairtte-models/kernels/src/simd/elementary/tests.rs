@@ -130,7 +130,7 @@ fn special_arguments_give_limits_and_nan_stays() {
     assert_eq!(over(Function::Distribution, &x), [0.0, 0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.0]);
     let density = over(Function::Density, &x);
     assert_eq!(density, [0.0, 0.0, 0.0, 0.398_942_3, 0.398_942_3, 0.0, 0.0, 0.0]);
-    for function in [Function::ExpOfNonpositive, Function::Logistic, Function::Complement] {
+    for function in [Function::ExpOfNonpositive, Function::ExpOfAny, Function::Logistic, Function::Complement] {
         assert!(over(function, &[f32::NAN])[0].is_nan());
     }
     for function in [Function::Distribution, Function::Density] {
