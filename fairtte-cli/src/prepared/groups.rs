@@ -28,7 +28,9 @@ pub(super) fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Resu
             say(format!("note: {doubt}{remedy}"));
         }
     }
-    changing_attributes(cohort, &run.attribute).iter().for_each(|changing| say(format!("note: {changing}")));
+    for changing in changing_attributes(cohort, &run.attribute) {
+        say(format!("note: {changing}"));
+    }
     Ok(attributes)
 }
 

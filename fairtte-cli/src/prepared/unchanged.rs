@@ -33,7 +33,7 @@ pub(crate) fn require_unchanged_tables(open: &OpenRun) -> Result<(), CliError> {
         }
         Err(problem) => return Err(problem),
     };
-    let cohort = samples_of_run(open, labelled)?;
+    let cohort = samples_of_run(open, &labelled)?;
     let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     folder.require_same_tables(&cohort, &split, &attributes)?;
@@ -47,7 +47,7 @@ pub(crate) fn require_unchanged_tables(open: &OpenRun) -> Result<(), CliError> {
 }
 
 /// The labelled samples that the run has, in its order; those whose images it could not use may be among the others, nothing else.
-fn samples_of_run(open: &OpenRun, labelled: Cohort) -> Result<Cohort, CliError> {
+fn samples_of_run(open: &OpenRun, labelled: &Cohort) -> Result<Cohort, CliError> {
     let folder = &open.folder;
     let (kept, _) = read_cohort(&folder.cohort())?;
     let rows: HashMap<&SampleId, usize> =

@@ -2,7 +2,7 @@
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
-    AttributeReport, Estimate, GapByChance, MetricReport, ModelPair, ModelReports, TradeOff,
+    AttributeReport, Estimate, GapByChance, MetricReport, ModelPair, ModelReports, TradeOff, TradeOffPoint,
 };
 use serde::Serialize;
 
@@ -289,7 +289,7 @@ fn metric<'a>(
 }
 
 fn places(trade_off: &TradeOff) -> Vec<Place> {
-    let place = |point: &fairtte_metrics::evaluation::TradeOffPoint| Place {
+    let place = |point: &TradeOffPoint| Place {
         name: point.model.clone(),
         at: point.value.zip(point.gap),
         across: point.interval,
