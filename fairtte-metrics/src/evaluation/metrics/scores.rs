@@ -10,7 +10,8 @@ use crate::rank::{
 };
 use crate::resampling::lanes::sums_fit;
 use crate::scores::{
-    EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
+    EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, ScoreWeights, SnlForm, integrated_nbll,
+    kaplan_meier_curves,
 };
 use crate::{CensoringTies, MetricError, Outcomes, Reading, SurvivalCurves};
 
@@ -163,7 +164,8 @@ fn integrated(sample: &ScoredSample<'_>, rule: IntegratedScoreRule) -> Prepared 
     // Where the censoring curve is 0 the convention counts an event a thousand times, which says nothing about the predictions.
     let last = last_time(sample)?;
     let events = sample.outcomes.time().iter().zip(sample.outcomes.event());
-    for (&time, _) in events.filter(|(time, event)| **event && **time <= last) {
+    let is_weighted = |time: f64| rule.weights == ScoreWeights::PerSubject || time <= last;
+    for (&time, _) in events.filter(|(time, event)| **event && is_weighted(**time)) {
         if censoring.at(time)? <= 0.0 {
             return Err(MetricError::ZeroCensoringSurvival { time });
         }

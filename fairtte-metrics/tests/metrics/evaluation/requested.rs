@@ -1,8 +1,13 @@
 //! Metrics by name, groups with few events, and scores that censoring weights make senseless.
 
+use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{CAUTION_OF_DISTANCES, GroupDifference, Metric, RiskOfCurve, built_in_metrics};
 use fairtte_metrics::resampling::IntervalMethod;
-use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
+use fairtte_metrics::scores::kaplan_meier_curves;
+use fairtte_metrics::{
+    CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, Reading, SubjectId, SurvivalCurves,
+    evaluate,
+};
 
 use super::cohort::{Cohort, cohort, groups, halves, settings};
 
@@ -279,4 +284,64 @@ fn thresholds_add_decisions_by_group_with_the_equalised_odds_difference() {
         let settings = EvaluationSettings { thresholds, ..with(&[metrics], 1) };
         assert!(settings.validate().is_err(), "{settings:?}");
     }
+}
+
+/// The scores of a loop over the definition in NumPy (2026-11-28), with a censoring curve that is above 0 at all events, and with one that
+/// ends before the last two.
+#[test]
+fn a_reweighted_score_is_refused_where_an_event_has_no_weight() {
+    let outcomes =
+        Outcomes::new(vec![1.0, 2.0, 2.5, 3.0, 5.0, 5.0], vec![true, true, false, true, true, true]).unwrap();
+    let survival = ndarray::array![
+        [1.0, 0.6, 0.4, 0.3, 0.2, 0.1],
+        [1.0, 0.7, 0.5, 0.4, 0.3, 0.2],
+        [1.0, 0.8, 0.7, 0.5, 0.4, 0.3],
+        [1.0, 0.8, 0.7, 0.6, 0.5, 0.4],
+        [1.0, 0.9, 0.8, 0.7, 0.6, 0.5],
+        [1.0, 0.9, 0.8, 0.7, 0.6, 0.5],
+    ];
+    let curves = SurvivalCurves::new(vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0], survival).unwrap();
+    let settings = EvaluationSettings {
+        times: Some(vec![1.0, 2.0, 3.0]),
+        reading: Reading::Step,
+        ..with(&["rsbs", "risl", "ibs"], 0)
+    };
+    let of = |last: f64| {
+        let train = Outcomes::new(vec![1.0, 2.0, 3.0, last, last], vec![true, true, true, false, false]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
+        let subjects: Vec<SubjectId> = (0..6).map(|row| format!("p{row}").into()).collect();
+        let report = evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings).unwrap();
+        report.metrics.iter().map(|metric| metric.overall.clone()).collect::<Vec<_>>()
+    };
+    let rounded = |value: Option<f64>| (value.unwrap() * 1e3).round() / 1e3;
+    let long = of(6.0);
+    assert_eq!([0, 1, 2].map(|metric| rounded(long[metric].value)), [0.103, 0.342, 0.112]);
+    let short = of(4.0);
+    assert_eq!(rounded(short[2].value), 0.112, "no event by time 3 is without weight");
+    for refused in &short[..2] {
+        assert!(refused.undefined.as_ref().unwrap().contains("time 5"), "{refused:?}");
+    }
+}
+
+/// The curve of Kaplan-Meier explains nothing, however coarse the curves of the model are.
+#[test]
+fn explained_variation_compares_with_kaplan_meier_at_the_evaluation_times() {
+    let cohort = cohort(80, 31);
+    let mut times: Vec<f64> = cohort.outcomes.time().to_vec();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let fine = kaplan_meier_curves(&KaplanMeier::fit(&cohort.outcomes).unwrap(), &times, 80).unwrap();
+    let last = times[times.len() - 1];
+    let flat =
+        SurvivalCurves::new(vec![0.0, last], ndarray::Array2::from_shape_fn((80, 2), |(_, at)| 1.0 - 0.5 * at as f64))
+            .unwrap();
+    let settings =
+        EvaluationSettings { reading: Reading::Step, replicates: 0, ..with(&["ibs", "explained-variation"], 0) };
+    let of = |curves: &SurvivalCurves| {
+        let report = evaluate(&cohort.subjects, &cohort.outcomes, curves, &cohort.censoring, &[], &settings).unwrap();
+        [0, 1].map(|metric| report.metrics[metric].overall.value.unwrap())
+    };
+    let ([own, explained], [of_flat, of_coarse]) = (of(&fine), of(&flat));
+    assert!(explained.abs() < 1e-12, "{explained}");
+    assert!((of_coarse - (1.0 - of_flat / own)).abs() < 1e-12 && of_coarse < -0.1, "{of_coarse}");
 }
