@@ -83,10 +83,8 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
         Some(path) => {
             predicted::require_no_external(arguments, path)?;
             let mut open = OpenRun::read(path)?;
-            if !open.folder.done().exists() {
-                let masks = open.file.is_of_masks();
-                let written = if masks { open.folder.masks(None) } else { open.folder.predictions() };
-                open.folder.require_trained(&written)?;
+            if !open.folder.done().exists() && !open.file.is_of_masks() {
+                open.folder.require_trained(&open.folder.predictions())?;
             }
             if open.file.is_of_class() {
                 return classes::run_of_arguments(arguments, &open, &outputs);
