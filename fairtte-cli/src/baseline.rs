@@ -102,17 +102,19 @@ impl Baseline {
             reports: None,
             left_out: Vec::new(),
         };
-        let (left_out, settings) = (of_density(settings), &without_density(settings));
+        let left_out = of_density(settings);
+        let mut settings = settings.clone();
+        settings.metrics.retain(|metric| !left_out.contains(metric));
         if settings.metrics.is_empty() {
             let undefined = Some(format!("there is nothing to compare: {} {THE_GRID}", list(&left_out)));
             return Ok(Self { undefined, left_out, ..none });
         }
-        let grid = grid(scored, settings)?;
-        let predicted = match predict(scored, &grid, columns, train, settings) {
+        let grid = grid(scored, &settings)?;
+        let predicted = match predict(scored, &grid, columns, train, &settings) {
             Ok(predicted) => predicted,
             Err(reason) => return Ok(Self { undefined: Some(reason.to_string()), ..none }),
         };
-        let reports = compare(scored, &predicted.curves, &none.name(), settings)?;
+        let reports = compare(scored, &predicted.curves, &none.name(), &settings)?;
         let others = reports.models.iter().filter(|(name, _)| name != MODEL);
         let models = others.map(|(name, report)| BaselineModel {
             name: name.clone(),
@@ -204,14 +206,6 @@ fn of_density(settings: &EvaluationSettings) -> Vec<String> {
         RequestedMetric::parse(text).is_ok_and(|requested| OF_DENSITY.contains(&requested.metric.name()))
     };
     settings.metrics.iter().filter(is_of_density).cloned().collect()
-}
-
-/// The settings without the metrics of the density.
-fn without_density(settings: &EvaluationSettings) -> EvaluationSettings {
-    let density = of_density(settings);
-    let mut settings = settings.clone();
-    settings.metrics.retain(|metric| !density.contains(metric));
-    settings
 }
 
 /// The points at which the baselines are predicted: those of the model, and all at which metrics read a curve. On the points of the model

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fairtte_data::cohort::FlowStep;
+use fairtte_data::cohort::{FlowStep, OutcomeKind};
 use fairtte_data::split::SplitTable;
 use fairtte_data::{Cohort, FittedAttributes, Part, write_cohort};
 use serde_json::json;
@@ -153,10 +153,11 @@ pub(super) fn print_summary(run: &RunFile, prepared: &Prepared) {
     for part in Part::ALL {
         let rows = split.rows(part);
         let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
-        let events = cohort.name_of_event().map_or_else(String::new, |name| match name {
-            "event" => format!(", {}", counted(events, name)),
-            _ => format!(", {events} {name}"),
-        });
+        let events = match cohort.outcome_kind() {
+            OutcomeKind::Times => format!(", {}", counted(events, "event")),
+            OutcomeKind::Class => format!(", {events} positive"),
+            OutcomeKind::Masks => String::new(),
+        };
         let subjects = counted(split.n_subjects(part), "subject");
         print(format!("{:>8}  in the {} part ({subjects}{events})", rows.len(), part.name()));
     }

@@ -38,8 +38,7 @@ fn overall(report: &EvaluationReport) -> Option<String> {
     };
     let main = report.metrics.first()?;
     // The sentence on groups is about the first metric: where that is a concordance, so is this one.
-    let is_first = |name: &&&str| main.name == **name;
-    let first = FIRST.iter().find(is_first).filter(|name| !known.contains(name));
+    let first = FIRST.iter().find(|name| main.name == **name);
     let named = first.into_iter().chain(&known).filter_map(|name| report.metric(name));
     let numbers: Vec<String> = named.map(|metric| format!("{} {}", metric.label, with_ends(&metric.overall))).collect();
     if numbers.is_empty() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use fairtte_data::cohort::OutcomeKind;
 use fairtte_data::{Cohort, FittedAttributes, Part, Split, read_cohort};
 use fairtte_metrics::Groups;
 
@@ -79,11 +80,10 @@ fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups
             (false, Some(cause)) => format!("with the competing event {cause}"),
             (false, None) => "censored".to_owned(),
         };
-        match cohort.name_of_event() {
-            Some("event") => format!("{names}, time {}, {event}", sample.time),
-            Some(_) if sample.event => format!("{names}, positive"),
-            Some(_) => format!("{names}, negative"),
-            None => names,
+        match cohort.outcome_kind() {
+            OutcomeKind::Times => format!("{names}, time {}, {event}", sample.time),
+            OutcomeKind::Class => format!("{names}, {}", if sample.event { "positive" } else { "negative" }),
+            OutcomeKind::Masks => names,
         }
     };
     let problem = format!(

@@ -1,15 +1,14 @@
 //! The columns of a table of one's own that have the outcome: times and events, a class or masks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::NO_OUTCOMES;
 use crate::DataError;
 use crate::cohort::Reason;
-use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime, OutcomeConfig};
-use crate::nearest::nearest;
+use crate::predictions::refuse_unused;
 
 /// Most values of a class that a note names.
 const MOST_NAMED: usize = 10;
@@ -59,26 +58,21 @@ impl OutcomeColumns<'_> {
 impl Observed {
     /// Refuses a class whose positive value no row of the table at `path` has.
     fn check(&self, path: &Path) -> Result<(), DataError> {
-        let Self::Class(ObservedLabel { label, positive: Some(positive) }) = self else { return Ok(()) };
-        let values: BTreeSet<&str> = label.cells.iter().flatten().map(String::as_str).collect();
-        if values.is_empty() || values.iter().any(|value| same_ignoring_case(value, positive)) {
+        let Self::Class(rule @ ObservedLabel { label, positive: Some(positive) }) = self else { return Ok(()) };
+        // Rows without a class are left out, all of them too.
+        if label.cells.iter().all(Option::is_none) {
             return Ok(());
         }
-        Err(DataError::NoSuchValue {
-            column: label.name.clone(),
-            value: positive.clone(),
-            path: path.to_owned(),
-            nearest: nearest(positive, values),
-        })
+        refuse_unused(path, &label.name, positive, &label.cells, |cell| rule.is_positive(cell) == Some(true))
     }
 
     /// Which values are which class, where one is named: a value of neither is negative like any other.
     fn notes(&self) -> Vec<String> {
-        let Self::Class(ObservedLabel { label, positive: Some(positive) }) = self else { return Vec::new() };
+        let Self::Class(rule @ ObservedLabel { label, positive: Some(_) }) = self else { return Vec::new() };
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         label.cells.iter().flatten().for_each(|cell| *counts.entry(cell.as_str()).or_default() += 1);
         let (of_class, others): (Vec<_>, Vec<_>) =
-            counts.into_iter().partition(|(value, _)| same_ignoring_case(value, positive));
+            counts.into_iter().partition(|(value, _)| rule.is_positive(value) == Some(true));
         let listed = |values: &[(&str, usize)]| {
             let named = values.iter().take(MOST_NAMED).map(|(value, n)| format!("\"{value}\" ({n})"));
             let more = values.len().saturating_sub(MOST_NAMED);

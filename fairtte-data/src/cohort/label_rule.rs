@@ -166,6 +166,16 @@ impl LabelRule for ObservedTime {
     }
 }
 
+impl ObservedLabel {
+    /// Whether a row with this label is positive; `None` for a label that is neither.
+    pub(crate) fn is_positive(&self, cell: &str) -> Option<bool> {
+        match &self.positive {
+            Some(positive) => Some(same_ignoring_case(cell, positive)),
+            None => parse_event(cell),
+        }
+    }
+}
+
 impl LabelRule for ObservedLabel {
     fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
         if let Some(label) = incomplete(manifest, index) {
@@ -175,11 +185,7 @@ impl LabelRule for ObservedLabel {
         let Some(cell) = &cells[index] else {
             return Ok(empty(manifest, index, Reason::MissingLabel, &format!("column \"{name}\"")));
         };
-        let event = match &self.positive {
-            Some(positive) => Some(same_ignoring_case(cell, positive)),
-            None => parse_event(cell),
-        };
-        let event = event.ok_or_else(|| DataError::InvalidCell {
+        let event = self.is_positive(cell).ok_or_else(|| DataError::InvalidCell {
             column: name.clone(),
             sample: manifest.rows[index].display_id(),
             value: cell.clone(),

@@ -23,7 +23,7 @@ pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
 pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use outcome::{CauseOfEnd, OutcomeConfig};
-pub use provenance::{ContentHasher, Provenance};
+pub use provenance::{ContentHasher, OutcomeKind, Provenance};
 pub use reason::Reason;
 pub use summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
 
@@ -101,9 +101,9 @@ impl Cohort {
         self.time_unit != crate::adapters::unnamed_unit()
     }
 
-    /// What [`Sample::event`] is called: `event`, of a class that was read `positive`; `None` of masks, which have none.
-    pub fn name_of_event(&self) -> Option<&'static str> {
-        self.provenance.as_ref().map_or(Some("event"), Provenance::name_of_event)
+    /// What the outcomes of the samples are; times where that is not known.
+    pub fn outcome_kind(&self) -> OutcomeKind {
+        self.provenance.as_ref().map(Provenance::outcome_kind).unwrap_or_default()
     }
 
     /// The column with the mask of every sample; `None` of a cohort without masks.

@@ -36,13 +36,25 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
+/// What the outcomes of the samples of a data set are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutcomeKind {
+    /// Times and events.
+    #[default]
+    Times,
+    /// A class that was read: an event is a positive sample, and times mean nothing.
+    Class,
+    /// Masks: neither times nor events mean anything.
+    Masks,
+}
+
 impl Provenance {
-    /// What an event is called: `event`, of a class that was read `positive`; `None` of masks, which have none.
-    pub(crate) fn name_of_event(&self) -> Option<&'static str> {
+    /// What the outcomes are.
+    pub fn outcome_kind(&self) -> OutcomeKind {
         match (&self.label, &self.mask) {
-            (_, Some(_)) => None,
-            (Some(_), None) => Some("positive"),
-            (None, None) => Some("event"),
+            (_, Some(_)) => OutcomeKind::Masks,
+            (Some(_), None) => OutcomeKind::Class,
+            (None, None) => OutcomeKind::Times,
         }
     }
 }

@@ -9,10 +9,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::cohort::FittedAttributes;
-use crate::cohort::Provenance;
 use crate::cohort::Reason;
 use crate::cohort::exclusions::Exclusions;
 use crate::cohort::{Cohort, Sample};
+use crate::cohort::{OutcomeKind, Provenance};
 
 /// Summary statistics of a cohort.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,16 +160,16 @@ impl fmt::Display for CohortSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_excluded: usize = self.excluded.values().sum();
         writeln!(f, "{}: {} rows read, {n_excluded} left out, {} people", self.name, self.n_read, self.n_subjects)?;
-        let of_event = self.provenance.as_ref().map_or(Some("event"), Provenance::name_of_event);
-        match of_event {
-            None => writeln!(f, "{:<24} {:>9}", "", "samples")?,
-            Some("positive") => writeln!(f, "{:<24} {:>9} {:>9}", "", "samples", "positive")?,
-            Some(_) => {
+        let kind = self.provenance.as_ref().map(Provenance::outcome_kind).unwrap_or_default();
+        match kind {
+            OutcomeKind::Masks => writeln!(f, "{:<24} {:>9}", "", "samples")?,
+            OutcomeKind::Class => writeln!(f, "{:<24} {:>9} {:>9}", "", "samples", "positive")?,
+            OutcomeKind::Times => {
                 let mean_of = format!("mean time ({})", self.time_unit);
                 writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "samples", "events", "censored", mean_of)?;
             }
         }
-        let line = |f: &mut fmt::Formatter<'_>, name: &str, samples| line(f, name, samples, of_event);
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, samples| line(f, name, samples, kind);
         line(f, "all", &self.total)?;
         for attribute in &self.attributes {
             for group in &attribute.groups {
@@ -191,12 +191,12 @@ impl fmt::Display for CohortSummary {
 }
 
 /// One row of samples; a class has no times, and a mask neither times nor events.
-fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary, of_event: Option<&str>) -> fmt::Result {
+fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary, kind: OutcomeKind) -> fmt::Result {
     let SamplesSummary { n, n_events, .. } = samples;
-    match of_event {
-        None => writeln!(f, "{name:<24} {n:>9}"),
-        Some("positive") => writeln!(f, "{name:<24} {n:>9} {n_events:>9}"),
-        Some(_) => {
+    match kind {
+        OutcomeKind::Masks => writeln!(f, "{name:<24} {n:>9}"),
+        OutcomeKind::Class => writeln!(f, "{name:<24} {n:>9} {n_events:>9}"),
+        OutcomeKind::Times => {
             let rate = samples.censoring_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
             let mean = samples.mean_time.map_or_else(|| "-".to_owned(), time_in_words);
             writeln!(f, "{name:<24} {n:>9} {n_events:>9} {rate:>10} {mean:>20}")

@@ -165,7 +165,7 @@ fn labelled(
     let column = options.label();
     let cells = table.text(column)?;
     if let Some(value) = &options.label_value {
-        refuse_unused(table, column, value, &cells)?;
+        refuse_unused(table.path(), column, value, &cells, |text| is_same(text, value))?;
     }
     let sample = |(row, cell): (usize, Option<String>)| {
         let (class, expected) = match &options.label_value {

@@ -101,7 +101,7 @@ pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId])
     let (times, events) = (table.numbers(names.time())?, table.text(names.event())?);
     let event_value = names.event_value.as_deref();
     if let Some(value) = event_value {
-        refuse_unused(table, names.event(), value, &events)?;
+        refuse_unused(table.path(), names.event(), value, &events, |text| is_same(text, value))?;
     }
     let cells = times.into_iter().zip(events).enumerate();
     let outcome = |(row, (time, event)): (usize, (Result<f64, String>, Option<String>))| {
@@ -129,20 +129,21 @@ pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId])
     cells.map(outcome).collect()
 }
 
-/// Refuses a value of an event that no cell has.
-pub(super) fn refuse_unused(
-    table: &Table,
+/// Refuses a value that no cell of a column has, `is_it` being true of none.
+pub(crate) fn refuse_unused(
+    path: &Path,
     column: &str,
     value: &str,
     cells: &[Option<String>],
+    is_it: impl Fn(&str) -> bool,
 ) -> Result<(), DataError> {
-    if cells.is_empty() || cells.iter().flatten().any(|text| is_same(text, value)) {
+    if cells.is_empty() || cells.iter().flatten().any(|text| is_it(text)) {
         return Ok(());
     }
     Err(DataError::NoSuchValue {
         column: column.to_owned(),
         value: value.to_owned(),
-        path: table.path().to_owned(),
+        path: path.to_owned(),
         nearest: nearest(value, cells.iter().flatten().map(String::as_str)),
     })
 }

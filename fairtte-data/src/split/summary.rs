@@ -10,7 +10,7 @@ use fairtte_metrics::{GroupId, Groups, SubjectId};
 use serde::Serialize;
 
 use crate::DataError;
-use crate::cohort::Cohort;
+use crate::cohort::{Cohort, OutcomeKind};
 
 use super::{Part, Split};
 
@@ -95,7 +95,11 @@ impl SplitTable {
                 rows.push(row(cohort, split, Some(groups.attribute()), None, |row| membership[row].is_none()));
             }
         }
-        let events = cohort.name_of_event().map(|name| if name == "event" { "events" } else { name });
+        let events = match cohort.outcome_kind() {
+            OutcomeKind::Times => Some("events"),
+            OutcomeKind::Class => Some("positive"),
+            OutcomeKind::Masks => None,
+        };
         Ok(Self { rows, events })
     }
 }

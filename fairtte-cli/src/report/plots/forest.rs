@@ -210,8 +210,7 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
 }
 
 /// Wide enough for all values, for the intervals of groups with enough events and, where it has a meaning, for 0.5 or the
-/// best value; not below 0 if none is, and not far
-/// above 1 if none is. `metrics` has one metric of one or several models.
+/// best value; not below 0 if none is, and not far above 1 if none is. `metrics` has one metric of one or several models.
 pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Range<f64> {
     let ends: Vec<f64> = metrics.into_iter().flat_map(ends).collect();
     let range = padded_range(ends.iter().copied(), 0.05);
