@@ -1,5 +1,6 @@
 //! Calibration over the distribution, at one time and over time.
 
+pub(crate) mod bins_of_risk;
 pub(crate) mod calibration_alpha;
 pub(crate) mod calibration_index;
 pub(crate) mod d_calibration;

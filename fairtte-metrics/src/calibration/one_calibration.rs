@@ -8,11 +8,12 @@
 //! <https://doi.org/10.1002/sim.6428>. Assumes censoring independent of the event within a bin, and large bins:
 //! of true curves of 500 people in ten bins a test at 5 % with the default variance rejected 8 to 13 % of cohorts with random or
 //! administrative censoring (`docs/src/honesty.md`).
-//! Golden values: `SurvivalEVAL` 0.9.0 `one_calibration`. It sorts risks with an unstable sort, so that its equal-size
-//! bins depend on the platform where an edge cuts tied risks; ours keep tied samples in row order and count such edges.
+//! Golden values: `SurvivalEVAL` 0.9.0 `one_calibration`. Where an edge of its equal-size bins cuts tied risks, their order, and with it
+//! the result, is that of an unstable sort; here samples of the same risk are always in one bin.
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::bins_of_risk::cut_between_risks;
 use crate::chi_square::chi_square_upper_tail;
 use crate::estimators::KaplanMeier;
 use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
@@ -28,7 +29,8 @@ const MAX_BINS: usize = 100_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RiskBinning {
-    /// Bins of (nearly) equal size from the highest risk down, the larger ones first (`C`).
+    /// Bins of (nearly) equal size from the highest risk down, the larger ones first (`C`). Samples of the same risk are in one bin, so
+    /// that there are fewer bins where many are tied.
     #[default]
     EqualSize,
     /// Bins \[a, b) of equal width over \[0, 1\], the last one closed (`H`); from the lowest risk up.
@@ -110,9 +112,8 @@ pub struct OneCalibration {
     pub n: usize,
     /// Samples left out because they were censored before t ([`ObservedRisk::Uncensored`]).
     pub n_left_out: usize,
-    /// Edges between two bins that separate samples of the same predicted risk; the result then depends on the row
-    /// order.
-    pub n_cut_ties: usize,
+    /// Edges between equal-size bins that were moved so that samples of the same predicted risk are in one bin.
+    pub n_moved_edges: usize,
     /// sum (O - E)^2 / V; an error if a bin has V = 0 but O is not E.
     #[serde(serialize_with = "value_or_reason")]
     pub statistic: Result<f64, MetricError>,
@@ -126,7 +127,7 @@ pub struct OneCalibration {
 
 /// Calibration of `curves` at `time`; O(n log n).
 ///
-/// An event at `time` has happened by then. Samples of equal risk go into equal-size bins in the order of their rows.
+/// An event at `time` has happened by then.
 ///
 /// ```
 /// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
@@ -163,13 +164,9 @@ pub fn one_calibration(
         return Err(MetricError::NoSamples);
     }
     let risk = curves.risk_at(time, reading);
-    let rows_of_bins = match settings.binning {
+    let (rows_of_bins, n_moved_edges) = match settings.binning {
         RiskBinning::EqualSize => equal_size(&risk, settings.n_bins),
-        RiskBinning::EqualWidth => equal_width(&risk, settings.n_bins),
-    };
-    let n_cut_ties = match settings.binning {
-        RiskBinning::EqualSize => count_cut_ties(&risk, &rows_of_bins),
-        RiskBinning::EqualWidth => 0,
+        RiskBinning::EqualWidth => (equal_width(&risk, settings.n_bins), 0),
     };
     let mut bins = Vec::with_capacity(rows_of_bins.len());
     for mut rows in rows_of_bins {
@@ -194,7 +191,7 @@ pub fn one_calibration(
     let degrees_of_freedom = bins.len().saturating_sub(lost);
     let p_value = p_value(&bins, &statistic, degrees_of_freedom, settings.variance);
     let n_left_out = outcomes.n() - n;
-    Ok(OneCalibration { time, bins, n, n_left_out, n_cut_ties, statistic, degrees_of_freedom, p_value })
+    Ok(OneCalibration { time, bins, n, n_left_out, n_moved_edges, statistic, degrees_of_freedom, p_value })
 }
 
 fn check(time: f64, n_bins: usize) -> Result<(), MetricError> {
@@ -209,20 +206,17 @@ fn check(time: f64, n_bins: usize) -> Result<(), MetricError> {
     Ok(())
 }
 
-/// Rows by falling risk, tied rows in their order, cut into `n_bins` parts whose sizes differ by at most 1.
-fn equal_size(risk: &[f64], n_bins: usize) -> Vec<Vec<usize>> {
+/// Rows by falling risk, cut into at most `n_bins` parts whose sizes differ by at most 1 where nothing is tied; and how many edges ties
+/// moved.
+fn equal_size(risk: &[f64], n_bins: usize) -> (Vec<Vec<usize>>, usize) {
     let mut rows: Vec<usize> = (0..risk.len()).collect();
     rows.sort_by(|a, b| risk[*b].total_cmp(&risk[*a]));
     let (size, n_larger) = (rows.len() / n_bins, rows.len() % n_bins);
-    let mut rest = rows.as_slice();
-    let mut bins = Vec::new();
     // Bins beyond the number of samples are empty.
-    for bin in 0..n_bins.min(risk.len()) {
-        let (rows, after) = rest.split_at(size + usize::from(bin < n_larger));
-        bins.push(rows.to_vec());
-        rest = after;
-    }
-    bins
+    let ends: Vec<usize> = (1..=n_bins.min(risk.len())).map(|bin| bin * size + bin.min(n_larger)).collect();
+    let is_tied = |end: &&usize| **end < rows.len() && risk[rows[**end - 1]].total_cmp(&risk[rows[**end]]).is_eq();
+    let n_moved = ends.iter().filter(is_tied).count();
+    (cut_between_risks(&rows, risk, ends).into_iter().map(<[usize]>::to_vec).collect(), n_moved)
 }
 
 /// Rows by bins of width 1/`n_bins`, the edge k * (1/`n_bins`) belonging to the bin above.
@@ -234,11 +228,6 @@ fn equal_width(risk: &[f64], n_bins: usize) -> Vec<Vec<usize>> {
         bins[edges.partition_point(|edge| edge <= risk)].push(row);
     }
     bins
-}
-
-fn count_cut_ties(risk: &[f64], bins: &[Vec<usize>]) -> usize {
-    let ends = bins.windows(2).filter_map(|pair| Some((*pair[0].last()?, *pair[1].first()?)));
-    ends.filter(|(above, below)| risk[*above].total_cmp(&risk[*below]).is_eq()).count()
 }
 
 fn bin(

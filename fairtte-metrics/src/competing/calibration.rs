@@ -80,9 +80,9 @@ pub fn cause_calibration_slope(
     PreparedCalibrationSlope::new(&of_cause, &competing, &risk, time)?.weighted(&vec![1; outcomes.n()])
 }
 
-/// Predicted against observed incidence of `cause` at `time` in `n_bins` bins of equal size by predicted risk, ascending; the
-/// observed one is Aalen-Johansen of the bin, with its pointwise interval of `level`. A bin that is not followed to `time` is
-/// left out. O(n log n).
+/// Predicted against observed incidence of `cause` at `time` in at most `n_bins` bins of equal size by predicted risk, ascending;
+/// samples of the same risk are in one bin. The observed one is Aalen-Johansen of the bin, with its pointwise interval of `level`. A
+/// bin that is not followed to `time` is left out. O(n log n).
 ///
 /// ```
 /// use fairtte_metrics::Reading;

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::bins_of_risk::equal_bins;
 use crate::calibration::calibration_index::index_of_risk;
 use crate::competing::observed_without;
 use crate::evaluation::evaluated::{AtHorizon, Input};
@@ -116,7 +117,7 @@ fn of_rows(
     Ok(curve)
 }
 
-/// Bins of equal size of the rows in `order`; a bin that is not followed to the horizon is left out.
+/// Bins of equal size of the rows in `order`, those of the same risk in one; a bin that is not followed to the horizon is left out.
 pub(crate) fn points_in_bins(
     (outcomes, competing): (&Outcomes, Option<&[bool]>),
     risk: &[f64],
@@ -125,8 +126,7 @@ pub(crate) fn points_in_bins(
     (horizon, level): (f64, f64),
 ) -> Result<Vec<CalibrationPoint>, MetricError> {
     let mut points = Vec::with_capacity(n_bins);
-    for bin in 0..n_bins {
-        let rows = &order[bin * order.len() / n_bins..(bin + 1) * order.len() / n_bins];
+    for rows in equal_bins(order, risk, n_bins) {
         let of_bin = outcomes.select(rows);
         let followed = of_bin.time().iter().any(|time| *time >= horizon);
         let competing: Option<Vec<bool>> = competing.map(|competing| rows.iter().map(|row| competing[*row]).collect());

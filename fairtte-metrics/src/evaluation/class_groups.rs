@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::bins_of_risk::equal_bins;
 use crate::classification::smoothed::smoothed;
 use crate::classification::{ClassPredictions, Confusion, confusion};
 use crate::evaluation::calibration_curve::{
@@ -227,8 +228,7 @@ fn calibration(
         Err(reason) => curve.undefined = Some(reason.to_string()),
     }
     let n_bins = (n_rarer / EVENTS_PER_BIN).min(MOST_BINS);
-    for bin in 0..n_bins {
-        let rows = &order[bin * order.len() / n_bins..(bin + 1) * order.len() / n_bins];
+    for rows in equal_bins(&order, p, n_bins) {
         let n = rows.len();
         let n_positive = rows.iter().filter(|row| found.positive()[**row]).count();
         let ends = wilson_interval(n_positive, n, interval)?;

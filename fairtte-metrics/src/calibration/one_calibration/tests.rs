@@ -20,11 +20,25 @@ fn calibrate(rows: &[(f64, bool, f64)], settings: OneCalibrationSettings) -> Res
 
 #[test]
 fn equal_size_bins_run_down_from_the_highest_risk_and_the_first_are_larger() {
-    let risk = [0.1, 0.9, 0.5, 0.5, 0.7];
-    assert_eq!(equal_size(&risk, 2), [vec![1, 4, 2], vec![3, 0]]);
-    assert_eq!(count_cut_ties(&risk, &equal_size(&risk, 2)), 1);
-    assert_eq!(equal_size(&risk, 7).len(), 5);
-    assert_eq!(count_cut_ties(&risk, &equal_size(&risk, 5)), 1);
+    let risk = [0.1, 0.9, 0.5, 0.6, 0.7];
+    assert_eq!(equal_size(&risk, 2), (vec![vec![1, 4, 3], vec![2, 0]], 0));
+    assert_eq!(equal_size(&risk, 7).0.len(), 5);
+    let tied = [0.1, 0.9, 0.5, 0.5, 0.7];
+    assert_eq!(equal_size(&tied, 2), (vec![vec![1, 4, 2, 3], vec![0]], 1));
+    assert_eq!(equal_size(&tied, 5), (vec![vec![1], vec![4], vec![2, 3], vec![0]], 1));
+}
+
+#[test]
+fn a_model_of_two_risks_has_two_bins_in_any_order_of_rows() {
+    let rows: Vec<(f64, bool, f64)> =
+        (0..60).map(|k| (0.1 + f64::from(k % 7) / 2.0, k % 3 != 0, if k % 2 == 0 { 0.25 } else { 0.75 })).collect();
+    let settings = OneCalibrationSettings { n_bins: 10, ..RAW };
+    let found = calibrate(&rows, settings).unwrap();
+    assert_eq!((found.bins.len(), found.degrees_of_freedom, found.n_moved_edges), (2, 1, 8));
+    assert_eq!(found.bins.iter().map(|bin| (bin.n, bin.expected)).collect::<Vec<_>>(), [(30, 0.75), (30, 0.25)]);
+    let turned: Vec<_> = rows.into_iter().rev().collect();
+    let again = calibrate(&turned, settings).unwrap();
+    assert_abs_diff_eq!(found.statistic.unwrap(), again.statistic.unwrap(), epsilon = 1e-12);
 }
 
 #[test]

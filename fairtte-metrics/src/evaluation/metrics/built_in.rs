@@ -298,8 +298,9 @@ const BUILT_IN: [BuiltIn; 24] = [
         name: "one-calibration",
         summary: "chi-square of observed against predicted risk in ten bins at the horizon",
         label: "1-calibration",
-        convention: "sum over ten bins of equal size of (observed - predicted risk)^2 / variance of the predicted risk at the \
-                     horizon, observed by Kaplan-Meier (D'Agostino & Nam 2003); grows with the number of samples",
+        convention: "sum over ten bins of equal size, fewer where many risks are equal, of (observed - predicted risk)^2 / \
+                     variance of the predicted risk at the horizon, observed by Kaplan-Meier (D'Agostino & Nam 2003); grows \
+                     with the number of samples and of bins",
         goal: Goal::NoDistance,
         has_horizon: true,
         prepare: calibration::one_calibration,

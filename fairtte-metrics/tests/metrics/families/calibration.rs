@@ -147,12 +147,7 @@ fn at_one_time(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     };
     let of_bins = |of: fn(&CalibrationBin) -> f64| ours.bins.iter().map(of).collect::<Vec<_>>();
     let sizes = of_bins(|bin| bin.n as f64);
-    if ours.n_cut_ties > 0 {
-        if settings.observed == ObservedRisk::KaplanMeier {
-            // The members of a bin may differ, but not their number and mean risk.
-            tally.all_close("bin_sizes", &sizes, &numbers(&value["bin_sizes"]), 0.0);
-            tally.all_close("expected", &of_bins(|bin| bin.expected), &numbers(&value["expected"]), TOLERANCE);
-        }
+    if ours.n_moved_edges > 0 {
         return Verdict::Skipped("an edge of its bins cuts tied risks, which it sorts in no stable order".to_owned());
     }
     tally.all_close("bin_sizes", &sizes, &numbers(&value["bin_sizes"]), 0.0);
