@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ReportError;
 use super::format::{interval, number, percent, short};
 use super::plots::decision_figures;
-use super::rows::reason;
+use super::rows::{self, reason};
 use super::verdict::percent_of;
 
 /// The section of the page: in words, and the decision curves, of one model or of several.
@@ -53,11 +53,7 @@ pub(super) fn of_thresholds(report: &EvaluationReport) -> Vec<String> {
 
 /// The time that the decisions are about, and where it comes from.
 pub(super) fn horizon(report: &EvaluationReport) -> Option<String> {
-    let time = short(report.horizon?);
-    Some(match report.settings.horizon {
-        Some(_) => format!("Horizon: {time}."),
-        None => format!("Horizon: {time}, the default (the median of the event times, within the evaluation times)."),
-    })
+    Some(format!("Horizon: {} ({}).", short(report.horizon?), rows::horizon_rule(report)))
 }
 
 fn of_threshold(at: &ThresholdReport) -> Vec<String> {

@@ -53,6 +53,7 @@ struct Context<'a> {
     who: Option<GroupsTable<'a>>,
     /// The horizon with its unit, where there is one.
     horizon: Option<String>,
+    horizon_rule: &'a str,
     statements: Vec<Statement>,
     numbers: Numbers<'a>,
     survival: Vec<Panels>,
@@ -125,6 +126,7 @@ impl<'a> Context<'a> {
             verdict: verdict(report, page.time_unit),
             who: GroupsTable::of(&[("model", report)], page.time_unit),
             horizon: rows::horizon(report, page.time_unit),
+            horizon_rule: rows::horizon_rule(report),
             statements: statements(report),
             numbers: Numbers::new(report, page.time_unit, page.censoring)?,
             survival: panels_of(survival_figures(report, page.time_unit)?),

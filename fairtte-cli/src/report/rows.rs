@@ -174,6 +174,14 @@ pub(super) fn horizon(report: &EvaluationReport, time_unit: &str) -> Option<Stri
     report.horizon.map(|time| with_unit(time, time_unit))
 }
 
+/// How the horizon was chosen.
+pub(super) fn horizon_rule(report: &EvaluationReport) -> &'static str {
+    match report.settings.horizon {
+        Some(_) => "as asked for",
+        None => "the default: the median of the event times, within the evaluation times",
+    }
+}
+
 /// A time with its unit, which may be empty.
 pub(super) fn with_unit(time: f64, unit: &str) -> String {
     format!("{} {unit}", short(time)).trim_end().to_owned()
@@ -261,6 +269,10 @@ pub(super) fn window(report: &EvaluationReport, time_unit: &str) -> String {
     }
 }
 
+/// Fewer replicates than this leave the ends of a 95 % interval to five values on each side (Efron & Tibshirani 1993, section 13.3, advise
+/// 1,000).
+const FEW_REPLICATES: usize = 200;
+
 /// How intervals were made, in words.
 pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
     if settings.replicates == 0 {
@@ -282,7 +294,8 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
         Stratify::Attribute(name) => format!(" drawn within the levels of {name}"),
     };
     let (level, n) = (super::format::percent(settings.level), settings.replicates);
-    format!("{level}, {method} bootstrap, {n} replicates of {unit}{strata}, seed {}", settings.seed)
+    let few = if n < FEW_REPLICATES { ", too few for ends that another seed would not move" } else { "" };
+    format!("{level}, {method} bootstrap, {n} replicates of {unit}{strata}, seed {}{few}", settings.seed)
 }
 
 /// The metric before `metric` with identical numbers, if any, so that one of the two is enough.

@@ -5,7 +5,7 @@ use fairtte_metrics::evaluation::{AttributeReport, GroupDifference, MetricReport
 
 use super::decisions::decision_lines;
 use super::differences::{self, only_pair};
-use super::format::{clean, count, interval, number, p_relation, percent, value, wrap};
+use super::format::{clean, count, interval, number, p_relation, percent, short, value, wrap};
 use super::rows::{self, Row, attribute_rows};
 use super::words::in_no_group;
 
@@ -77,6 +77,11 @@ impl Table<'_> {
         self.fact("evaluation times", &rows::window(report, ""));
         if let Some(window) = &report.times {
             self.fact("", &window.rule);
+        }
+        // Decisions name their horizon themselves.
+        let is_at_it = |metric: &MetricReport| metric.threshold.is_none() && metric.horizon == report.horizon;
+        if let Some(horizon) = report.horizon.filter(|_| report.metrics.iter().any(is_at_it)) {
+            self.fact("horizon", &format!("{} ({})", short(horizon), rows::horizon_rule(report)));
         }
     }
 

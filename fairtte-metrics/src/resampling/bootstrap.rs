@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::check_level;
@@ -150,6 +151,11 @@ impl Bootstrap {
     /// The unit (subject or sample) of every row, `[n]`; the units of a stratum have consecutive numbers.
     pub(crate) fn unit_of_row(&self) -> &[u32] {
         &self.unit_of_row
+    }
+
+    /// The random numbers of `what` in one stratum.
+    pub(super) fn stream(&self, what: &str, stratum: usize) -> ChaCha8Rng {
+        seeds::stream(self.seed, what, &[stratum as u64])
     }
 
     /// Calls `draw` with every unit that `replicate` draws.

@@ -11,8 +11,10 @@
 //! units to first order, and independent centred terms have additive second and third moments, so the same formula
 //! estimates the same acceleration without a factor. It is noisier: the standard error is 0.41 / g (that of the
 //! skewness of g normal numbers, sqrt(6 / g), divided by 6 sqrt(g)), which at g = 200 moves the ends of a 95 % interval
-//! by about 0.4 % of its half-width. Units go to the blocks in turn, so that the blocks of a stratum are
+//! by about 0.4 % of its half-width. Units are assigned to the blocks at random, and the blocks of a stratum are
 //! equally large up to one unit.
+
+use rand::seq::SliceRandom as _;
 
 use crate::ids::to_u32;
 use crate::resampling::Bootstrap;
@@ -47,12 +49,22 @@ impl Jackknife {
     /// A number of blocks that costs a fifth of 1,000 replicates and moves an interval by less than 1 % of its width.
     pub const DEFAULT_BLOCKS: usize = 200;
 
-    /// One unit per block if there are at most `max_blocks` units, else at most `max_blocks` blocks of equal size (at
-    /// least two in every stratum, which may add to them). A unit that is a stratum of its own carries no information
-    /// about spread and is never left out, unless it is the only stratum.
+    /// One unit per block if there are at most `max_blocks` units, else at most `max_blocks` blocks of equal size (at least two in
+    /// every stratum, which may add to them), to which units are assigned at random, by the seed of `bootstrap`. A unit that is a
+    /// stratum of its own carries no information about spread and is never left out, unless it is the only stratum.
     pub fn new(bootstrap: &Bootstrap, max_blocks: usize) -> Self {
         let n_units = bootstrap.n_units();
-        let (strata, block_of_unit) = blocks_in_turn(bootstrap, max_blocks);
+        let (strata, mut block_of_unit) = blocks_in_turn(bootstrap, max_blocks);
+        let mut rest = block_of_unit.as_mut_slice();
+        for (stratum, (&size, &n_blocks)) in bootstrap.stratum_sizes().iter().zip(&strata).enumerate() {
+            let (of_stratum, after) = rest.split_at_mut(size as usize);
+            // Units are in the order of their names. Where names follow the outcomes, blocks in turn would resemble each other more
+            // than chance does, and the standard error would be far too small.
+            if n_blocks < size {
+                of_stratum.shuffle(&mut bootstrap.stream("jackknife", stratum));
+            }
+            rest = after;
+        }
         let block_of_row = bootstrap.unit_of_row().iter().map(|&unit| block_of_unit[unit as usize]).collect();
         Self { block_of_row, strata, n_units }
     }
@@ -324,6 +336,37 @@ mod tests {
         assert_eq!(JackknifeValues::new(some(&[0.1; 7])).standard_error(), None);
         assert_eq!(JackknifeValues::new(vec![Some(0.1), None, Some(0.2)]).standard_error(), None);
         assert_eq!(JackknifeValues::new(some(&[0.1])).standard_error(), None);
+    }
+
+    #[test]
+    fn names_in_the_order_of_the_values_leave_the_standard_error_as_it_is() {
+        // Two classes, named one after the other: of blocks in turn each would have the share of the whole sample.
+        let values: Vec<f64> =
+            (0..400).map(|row| f64::from(u8::from(row >= 100)) * 4.0 + f64::from(row) / 400.0).collect();
+        let mean = values.iter().sum::<f64>() / 400.0;
+        let expected = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (400.0 * 399.0)).sqrt();
+        let ratios = [0, 1, 2, 3, 4].map(|seed| {
+            let bootstrap = Bootstrap::new(&subjects(400), Resample::Subject, 1, seed);
+            of_mean(&Jackknife::new(&bootstrap, 20), &values).standard_error().unwrap() / expected
+        });
+        // The standard error of one is known to 1 / sqrt(2 * 19), 16 %.
+        assert!(ratios.iter().all(|ratio| (0.5..1.5).contains(ratio)), "{ratios:?}");
+        assert_abs_diff_eq!(ratios.iter().sum::<f64>() / 5.0, 1.0, epsilon = 0.25);
+        assert!(ratios.windows(2).all(|pair| pair[0] != pair[1]), "the seed has no effect: {ratios:?}");
+        let names: Vec<u32> = (0..400).map(|row| u32::from(row >= 100)).collect();
+        let bootstrap = Bootstrap::stratified(&subjects(400), Resample::Subject, &names, 1, 0).unwrap();
+        let jackknife = Jackknife::new(&bootstrap, 20);
+        // Blocks of a stratum have units of this stratum only.
+        for block in 0..jackknife.n_blocks() {
+            let left_out = jackknife
+                .weights(block)
+                .iter()
+                .zip(&names)
+                .filter(|(w, _)| **w == 0)
+                .map(|(_, n)| *n)
+                .collect::<Vec<_>>();
+            assert!(left_out.len() == 20 && left_out.iter().all(|stratum| *stratum == left_out[0]), "{left_out:?}");
+        }
     }
 
     #[test]
