@@ -30,9 +30,9 @@ const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harr
 /// Metrics of the density of the event time, which is a slope between two points of the grid: on another grid it is another number.
 const OF_DENSITY: [&str; 2] = ["rcll", "snl"];
 const THE_GRID: &str = "(a density, whose value depends on the points of the grid)";
-/// Fewest and most observed times at which the baselines are predicted; between them they are interpolated.
+/// Fewest and most observed times at which baselines and estimators are predicted; between them they are interpolated.
 const OWN_TIMES: [usize; 2] = [20, 500];
-/// Most values of the curves of a baseline at observed times, above the fewest times: 160 MB.
+/// Most values of the curves of a model at observed times, above the fewest times: 160 MB.
 const MOST_VALUES: usize = 20_000_000;
 
 /// The baselines of one evaluation.
@@ -201,7 +201,7 @@ pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
 }
 
 /// The requested metrics of the density.
-fn of_density(settings: &EvaluationSettings) -> Vec<String> {
+pub(crate) fn of_density(settings: &EvaluationSettings) -> Vec<String> {
     let is_of_density = |text: &&String| {
         RequestedMetric::parse(text).is_ok_and(|requested| OF_DENSITY.contains(&requested.metric.name()))
     };
@@ -211,18 +211,23 @@ fn of_density(settings: &EvaluationSettings) -> Vec<String> {
 /// The points at which the baselines are predicted: those of the model, and all at which metrics read a curve. On the points of the model
 /// alone they would be as coarse as it, and the model would be compared with a worse Cox model than there is.
 fn grid(scored: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<f64>, MetricError> {
-    let of_model = scored.curves.grid();
-    let mut grid = of_model.to_vec();
-    grid.extend(times_read(scored, settings)?);
-    let mut own: Vec<f64> =
-        scored.outcomes.time().iter().copied().filter(|time| Some(time) <= of_model.last()).collect();
-    own.sort_by(f64::total_cmp);
-    own.dedup();
-    let most = (MOST_VALUES / scored.outcomes.n().max(1)).clamp(OWN_TIMES[0], OWN_TIMES[1]);
-    grid.extend(own.iter().step_by(own.len().div_ceil(most).max(1)));
-    grid.sort_by(f64::total_cmp);
-    grid.dedup();
-    Ok(grid)
+    let mut points = scored.curves.grid().to_vec();
+    points.extend(times_read(scored, settings)?);
+    Ok(with_observed(points, scored.outcomes.time().to_vec(), scored.outcomes.n()))
+}
+
+/// `points` with those of the `observed` times that are not after the last point, or evenly chosen ones of them so that `n` curves fit
+/// into the memory; ascending.
+pub(crate) fn with_observed(mut points: Vec<f64>, mut observed: Vec<f64>, n: usize) -> Vec<f64> {
+    let last = points.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    observed.retain(|time| *time <= last);
+    observed.sort_by(f64::total_cmp);
+    observed.dedup();
+    let most = (MOST_VALUES / n.max(1)).clamp(OWN_TIMES[0], OWN_TIMES[1]);
+    points.extend(observed.iter().step_by(observed.len().div_ceil(most).max(1)));
+    points.sort_by(f64::total_cmp);
+    points.dedup();
+    points
 }
 
 fn predict(

@@ -46,7 +46,12 @@ impl PredictionGrid {
 
     /// The cut points themselves.
     pub fn at_cut_points(cut_points: &CutPoints) -> Self {
-        Self { times: cut_points.times().to_vec(), points: 1, rule: Interpolation::Linear, early: None }
+        Self::at_times(cut_points.times().to_vec())
+    }
+
+    /// `times` themselves, ascending from 0: for models that have a curve at any time.
+    pub fn at_times(times: Vec<f64>) -> Self {
+        Self { times, points: 1, rule: Interpolation::Linear, early: None }
     }
 
     /// `points` evenly spaced times in each interval, its left cut point included, and the last cut point.

@@ -143,8 +143,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let outcomes = cohort.outcomes_of_event(train)?;
     let cut_points = if run.has_times() { time_grid(&open, &outcomes)? } else { CutPoints::of_class() };
     if let Some(estimator) = &run.estimator {
-        let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
-        fit_estimator(&open, &prepared, estimator, &cut_points, grid)?;
+        fit_estimator(&open, &prepared, estimator, &cut_points)?;
         score(&open, &outputs)?;
         return write_text(&folder.done(), "");
     }

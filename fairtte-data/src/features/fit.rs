@@ -1,6 +1,6 @@
 //! Choosing the columns and fitting their encodings on the training rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -237,6 +237,8 @@ pub(super) fn number(cell: &str) -> Option<f64> {
 }
 
 pub(super) const EXPECTED_NUMBER: &str = "a finite number, because the column is numeric";
+const EXPECTED_LIKE_OTHERS: &str = "a number like the other cells of the column, or its text in missing-values, or the column in \
+                                    categorical or exclude";
 pub(super) const EXPECTED_VALUE: &str = "a value, because missing ones are refused";
 
 /// The fitted column, or why it gives no feature.
@@ -260,6 +262,9 @@ fn fit_column(
     if let Some(row) = decimal_comma(&present).filter(|_| !chosen.is_named) {
         return Err(table.invalid_cell(column, row, DECIMAL_POINT));
     }
+    if let Some(row) = text_among_numbers(column, config).filter(|_| !chosen.is_named) {
+        return Err(table.invalid_cell(column, row, EXPECTED_LIKE_OTHERS));
+    }
     let n_missing = train_rows.len() - present.len();
     if present.is_empty() {
         return Ok(Err("has no value in the training part".to_owned()));
@@ -268,8 +273,13 @@ fn fit_column(
         let numbers = present
             .iter()
             .map(|&(row, cell)| number(cell).ok_or_else(|| table.invalid_cell(column, row, EXPECTED_NUMBER)));
-        let numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
-        moments(numbers).map(|(mean, standard_deviation)| Encoding::Numeric { mean, standard_deviation })
+        let mut numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
+        numbers.sort_by(f64::total_cmp);
+        let moments = moments(&numbers);
+        if let Some(problem) = moments.and_then(|moments| lost_in_single_precision(numbers, moments)) {
+            return Err(DataError::InvalidFeature { column: column.name.clone(), path: table.source.clone(), problem });
+        }
+        moments.map(|(mean, standard_deviation)| Encoding::Numeric { mean, standard_deviation })
     } else {
         let levels = levels(present.iter().map(|(_, cell)| *cell));
         if levels.len() > config.max_levels {
@@ -302,12 +312,39 @@ fn decimal_comma(present: &[(usize, &str)]) -> Option<usize> {
     present.iter().all(|(_, cell)| number(cell).is_some() || has_decimal_comma(cell)).then_some(*row)
 }
 
-/// Mean and population standard deviation; `None` if all values are the same.
+/// The first row with a text in a column of numbers: more than ten different ones in at least nine of ten cells. Each number would be a
+/// category by mistake.
+fn text_among_numbers(column: &FeatureColumn, config: &FeatureConfig) -> Option<usize> {
+    let cells = column.cells.iter().enumerate().filter_map(|(row, cell)| Some((row, cell.as_deref()?)));
+    let (numbers, texts): (Vec<_>, Vec<_>) =
+        cells.filter(|(_, cell)| !config.is_missing(cell)).partition(|(_, cell)| number(cell).is_some());
+    let (row, _) = texts.first()?;
+    let different: HashSet<u64> = numbers.iter().filter_map(|(_, cell)| number(cell)).map(f64::to_bits).collect();
+    (numbers.len() >= 9 * texts.len() && different.len() > 10).then_some(*row)
+}
+
+/// What is wrong with ascending `values` if fewer than half of the different ones are different in 32 bits, in which models read them
+/// standardised.
+fn lost_in_single_precision(mut values: Vec<f64>, (mean, deviation): (f64, f64)) -> Option<String> {
+    values.dedup();
+    #[expect(clippy::cast_possible_truncation, reason = "what becomes equal is counted")]
+    let mut read: Vec<f32> = values.iter().map(|value| ((value - mean) / deviation) as f32).collect();
+    read.dedup();
+    let (n, n_read) = (values.len(), read.len());
+    (2 * n_read < n).then(|| {
+        let (least, most) = (values[0], values[n - 1]);
+        format!(
+            "standardised, its {n} different training values, from {least} to {most}, are {n_read} different numbers in 32 bits, \
+             expected no value that far from the others (the code of a missing value belongs in missing-values)"
+        )
+    })
+}
+
+/// Mean and population standard deviation of ascending `values`; `None` if all are the same.
 ///
 /// Computed in ascending order, so that the result does not depend on the order of the samples, and on values divided
 /// by the largest magnitude, so that neither sums nor squares overflow.
-fn moments(mut values: Vec<f64>) -> Option<(f64, f64)> {
-    values.sort_by(f64::total_cmp);
+fn moments(values: &[f64]) -> Option<(f64, f64)> {
     let (least, most) = (*values.first()?, *values.last()?);
     if most <= least {
         return None;

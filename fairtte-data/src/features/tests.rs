@@ -158,6 +158,41 @@ fn numbers_with_decimal_commas_are_no_categories() {
 }
 
 #[test]
+fn a_text_among_numbers_makes_no_categories_of_them() {
+    let column = |numbers: usize, texts: &[&str]| {
+        let cells = (0..numbers).map(|k| k.to_string()).chain(texts.iter().map(|text| (*text).to_owned()));
+        cells.fold("x\n".to_owned(), |text, cell| text + &cell + "\n")
+    };
+    let refused = message(&column(20, &["?"]), "features = 'all'", 20);
+    assert!(refused.contains("x of sample \"s20\" is \"?\"") && refused.contains("missing-values"), "{refused}");
+    // Named as categories, as missing, or left out they are what they are called.
+    let n_features = |text: &str, settings: &str| {
+        encode(text, settings, text.lines().count() - 1).map(|(fitted, _)| fitted.n_features())
+    };
+    assert_eq!(n_features(&column(20, &["?"]), "categorical = ['x']").unwrap(), 21);
+    assert_eq!(n_features(&column(20, &["?"]), "features = 'all'\nmissing-values = ['?']").unwrap(), 1);
+    // Ten codes and a word are categories, and so are numbers between many texts.
+    assert_eq!(n_features(&column(10, &["?"]), "features = 'all'").unwrap(), 11);
+    assert!(n_features(&column(18, &["a", "b", "c"]), "features = 'all'").is_ok());
+}
+
+#[test]
+fn values_that_an_outlier_makes_equal_are_refused() {
+    let column = |last: &str| (0..20).fold("x\n".to_owned(), |text, k| text + &format!("0.{k:02}\n")) + last + "\n";
+    let refused = message(&column("1e10"), "features = 'all'", 21);
+    assert!(
+        refused.contains("its 21 different training values, from 0 to 10000000000, are 2 different numbers"),
+        "{refused}"
+    );
+    assert!(refused.contains("missing-values"), "{refused}");
+    assert!(encode(&column("1e5"), "features = 'all'", 21).is_ok());
+    // A large offset is no outlier.
+    let years = (0..20).fold("x\n".to_owned(), |text, k| text + &format!("{}\n", 20_240_101_000_000_u64 + k));
+    let (_, matrix) = encode(&years, "features = 'all'", 20).unwrap();
+    assert!((1..20).all(|row| matrix.row(row)[0] > matrix.row(row - 1)[0]));
+}
+
+#[test]
 fn the_texts_for_missing_are_a_setting() {
     let text = "race,age\nwhite,1\nmissing,na\nblack,2\n";
     let (_, matrix) = encode(text, "features = 'all'", 3).unwrap();

@@ -49,6 +49,7 @@ mod newton;
 mod ratios;
 mod registry;
 mod standardised;
+mod units;
 
 pub use aft::{AcceleratedFailureTime, AftDistribution, AftSettings};
 pub use boosting::{BoostingSettings, BoostingTrace, EarlyStopping, GradientBoostedCox, HeldOut};

@@ -191,7 +191,7 @@ impl Estimator {
     }
 
     /// Fits a model as [`fit_until`](SurvivalEstimator::fit_until) to covariates with `names` `[p]`, which settings, coefficients
-    /// and errors use, and with the subjects of the samples `[n]`, which clustered standard errors and folds use.
+    /// and errors use, and with the subjects of the samples `[n]`, which clustered standard errors, folds and the draws of trees use.
     ///
     /// # Errors
     /// As [`fit_until`](SurvivalEstimator::fit_until).
@@ -208,7 +208,15 @@ impl Estimator {
             Self::Cox(settings) => settings.fit_samples(&samples()).map(FittedEstimator::Cox),
             Self::CoxElasticNet(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxElasticNet),
             Self::CoxTimeVarying(settings) => settings.fit_samples(&samples()).map(FittedEstimator::CoxTimeVarying),
-            other => other.fit_until(covariates, outcomes, stop),
+            Self::Forest(settings) => {
+                settings.fit_subjects(covariates, outcomes, subjects, stop).map(FittedEstimator::Forest)
+            }
+            Self::Boosting(settings) => {
+                settings.fit_subjects(covariates, outcomes, subjects, stop).map(FittedEstimator::Boosting)
+            }
+            Self::LogisticHazard(_) | Self::Aft(_) | Self::FineGray(_) | Self::CauseSpecific(_) => {
+                self.fit_until(covariates, outcomes, stop)
+            }
         };
         fitted.map_err(|error| error.with_names(names))
     }

@@ -1,5 +1,4 @@
-//! Steps 6 to 9 of a run that fits an estimator on columns in place of a network: one fit, and curves at the times at which
-//! a network would predict, in the same files.
+//! Steps 6 to 9 of a run that fits an estimator on columns in place of a network: one fit, and its curves, in the same files.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,16 +12,18 @@ use ndarray::Array2;
 
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
 use super::{kept_model, scoring_of};
+use crate::baseline::{of_density, with_observed};
 use crate::plural::counted;
 use crate::prepared::{Inputs, Prepared};
 use crate::progress::say;
+use crate::run_file::RunFile;
 use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
 /// The only epoch of an estimator.
 const EPOCH: usize = 1;
 
-/// Fits `estimator` to the training part and predicts validation and test part at the times of `grid`.
+/// Fits `estimator` to the training part and predicts validation and test part.
 ///
 /// # Errors
 /// [`CliError::Estimator`] if it cannot be fitted, and those of writing.
@@ -31,9 +32,9 @@ pub(super) fn fit_estimator(
     prepared: &Prepared,
     estimator: &Estimator,
     cut_points: &CutPoints,
-    grid: PredictionGrid,
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
+    let grid = grid_of(run, prepared, cut_points)?;
     let Inputs::Features { matrix, encodings } = &prepared.inputs else {
         return Err(CliError::Bug("an estimator on images".to_owned()));
     };
@@ -81,6 +82,20 @@ pub(super) fn fit_estimator(
     write_text(&folder.steps(), "")?;
     folder.write_warnings(&[])?;
     write_json(&folder.selection(), &selection(run, EPOCH, weights, rules, methods))
+}
+
+/// The times of the curves: those at which a network would predict, and the event times of the training part, at which the curves of
+/// most estimators step. At the times of the network alone they would be as coarse as its curves, and metrics would read them wrong
+/// between the times. Metrics of the density compare curves on the same times only: where they are wanted, none are added.
+fn grid_of(run: &RunFile, prepared: &Prepared, cut_points: &CutPoints) -> Result<PredictionGrid, CliError> {
+    let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
+    if !of_density(&run.evaluation).is_empty() {
+        return Ok(grid);
+    }
+    let train = prepared.cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
+    let events = train.time().iter().zip(train.event()).filter(|(_, event)| **event).map(|(time, _)| *time);
+    let n = predicted_rows(prepared).len();
+    Ok(PredictionGrid::at_times(with_observed(grid.times().to_vec(), events.collect(), n)))
 }
 
 /// Name of the file of the curves.

@@ -13,7 +13,7 @@ mod stages;
 mod tree;
 
 use fairtte_metrics::evaluation::Stop;
-use fairtte_metrics::{Outcomes, SurvivalCurves};
+use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,7 @@ use self::partial_likelihood::Baseline;
 pub use self::settings::{BoostingSettings, EarlyStopping};
 use self::tree::RegressionTree;
 use crate::estimator::{NEVER, check_covariates, check_samples};
+use crate::units::Units;
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 impl SurvivalEstimator for BoostingSettings {
@@ -33,11 +34,29 @@ impl SurvivalEstimator for BoostingSettings {
         outcomes: &Outcomes,
         stop: &Stop,
     ) -> Result<GradientBoostedCox, ClassicalError> {
-        GradientBoostedCox::fit_until(covariates, outcomes, self, stop).map(|(model, _)| model)
+        GradientBoostedCox::fit_until(covariates, outcomes, self, &Units::default(), stop).map(|(model, _)| model)
     }
 
     fn check(&self) -> Result<(), ClassicalError> {
         self.check_ranges()
+    }
+}
+
+impl BoostingSettings {
+    /// As [`fit_until`](SurvivalEstimator::fit_until), with the subjects of the samples `[n]`: all samples of a subject are held out for
+    /// early stopping or none, and are in the part that a tree is fitted to or not.
+    ///
+    /// # Errors
+    /// As [`fit_until`](SurvivalEstimator::fit_until), and [`ClassicalError::Metric`] if there are not as many subjects as samples.
+    pub fn fit_subjects(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        subjects: &[SubjectId],
+        stop: &Stop,
+    ) -> Result<GradientBoostedCox, ClassicalError> {
+        let units = Units::of_subjects(outcomes.n(), subjects)?;
+        GradientBoostedCox::fit_until(covariates, outcomes, self, &units, stop).map(|(model, _)| model)
     }
 }
 
@@ -84,13 +103,14 @@ impl GradientBoostedCox {
         outcomes: &Outcomes,
         settings: &BoostingSettings,
     ) -> Result<(Self, BoostingTrace), ClassicalError> {
-        Self::fit_until(columns, outcomes, settings, &NEVER)
+        Self::fit_until(columns, outcomes, settings, &Units::default(), &NEVER)
     }
 
     fn fit_until(
         columns: &Array2<f64>,
         outcomes: &Outcomes,
         settings: &BoostingSettings,
+        units: &Units,
         stop: &Stop,
     ) -> Result<(Self, BoostingTrace), ClassicalError> {
         settings.check_ranges()?;
@@ -100,10 +120,10 @@ impl GradientBoostedCox {
             return Err(ClassicalError::TooMany { n });
         }
         let held_out = match &settings.early_stopping {
-            Some(stopping) => stages::held_out(outcomes, stopping, settings.seed)?,
+            Some(stopping) => stages::held_out(outcomes, units, stopping, settings.seed)?,
             None => Vec::new(),
         };
-        Self::from_draws(columns, outcomes, settings, held_out, &mut stages::Seeded(settings), stop)
+        Self::from_draws(columns, outcomes, settings, held_out, &mut stages::Seeded(settings, units), stop)
     }
 
     fn from_draws(

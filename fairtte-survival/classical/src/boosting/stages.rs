@@ -12,6 +12,7 @@ use super::settings::{BoostingSettings, EarlyStopping};
 use super::tree::{Fitter, RegressionTree, SortedColumns, TreeNode};
 use super::{BoostingTrace, HeldOut};
 use crate::ClassicalError;
+use crate::units::Units;
 
 /// What is drawn for a fit.
 pub(super) trait Draws {
@@ -22,17 +23,17 @@ pub(super) trait Draws {
     fn dropped(&mut self, tree: usize) -> Vec<usize>;
 }
 
-/// Draws from the streams of a seed.
-pub(super) struct Seeded<'a>(pub(super) &'a BoostingSettings);
+/// Draws of units from the streams of a seed.
+pub(super) struct Seeded<'a>(pub(super) &'a BoostingSettings, pub(super) &'a Units);
 
 impl Draws for Seeded<'_> {
     fn in_bag(&mut self, tree: usize, training: &[u32]) -> Vec<u32> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of rows")]
-        let size = ((self.0.subsample * training.len() as f64) as usize).max(1);
-        let mut rows = training.to_vec();
+        let mut units = self.1.of_samples(training);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of units")]
+        let size = ((self.0.subsample * units.len() as f64) as usize).max(1);
         let mut rng = stream(self.0.seed, "classical/boosting/samples", &[tree as u64]);
-        let (chosen, _) = rows.partial_shuffle(&mut rng, size);
-        chosen.to_vec()
+        let (chosen, _) = units.partial_shuffle(&mut rng, size);
+        self.1.samples_of(chosen, training.iter().copied())
     }
 
     fn dropped(&mut self, tree: usize) -> Vec<usize> {
@@ -42,15 +43,22 @@ impl Draws for Seeded<'_> {
     }
 }
 
-/// Rows that are held out, ascending: a share of those with and of those without event.
-pub(super) fn held_out(outcomes: &Outcomes, stopping: &EarlyStopping, seed: u64) -> Result<Vec<u32>, ClassicalError> {
+/// Rows that are held out, ascending: those of a share of the units with and of those without event.
+pub(super) fn held_out(
+    outcomes: &Outcomes,
+    units: &Units,
+    stopping: &EarlyStopping,
+    seed: u64,
+) -> Result<Vec<u32>, ClassicalError> {
+    let rows = || (0_u32..).zip(outcomes.event());
+    let with_event = units.of_samples(&rows().filter(|(_, event)| **event).map(|(row, _)| row).collect::<Vec<_>>());
+    let of_them = units.samples_of(&with_event, rows().map(|(row, _)| row));
+    let others: Vec<u32> = rows().map(|(row, _)| row).filter(|row| of_them.binary_search(row).is_err()).collect();
     let mut chosen = Vec::new();
-    for has_event in [true, false] {
-        let mut rows: Vec<u32> =
-            (0_u32..).zip(outcomes.event()).filter(|(_, e)| **e == has_event).map(|(r, _)| r).collect();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of rows")]
-        let size = (stopping.share * rows.len() as f64).round() as usize;
-        if has_event && (size == 0 || size == rows.len()) {
+    for (has_event, mut of_kind) in [(true, with_event), (false, units.of_samples(&others))] {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of units")]
+        let size = (stopping.share * of_kind.len() as f64).round() as usize;
+        if has_event && (size == 0 || size == of_kind.len()) {
             return Err(ClassicalError::Setting {
                 setting: "early-stopping.share",
                 value: stopping.share.to_string(),
@@ -58,11 +66,10 @@ pub(super) fn held_out(outcomes: &Outcomes, stopping: &EarlyStopping, seed: u64)
             });
         }
         let mut rng = stream(seed, "classical/boosting/held-out", &[u64::from(has_event)]);
-        let (drawn, _) = rows.partial_shuffle(&mut rng, size);
+        let (drawn, _) = of_kind.partial_shuffle(&mut rng, size);
         chosen.extend_from_slice(drawn);
     }
-    chosen.sort_unstable();
-    Ok(chosen)
+    Ok(units.samples_of(&chosen, rows().map(|(row, _)| row)))
 }
 
 /// Trees with what each is multiplied by, the baseline, and the course of the fit.

@@ -169,9 +169,9 @@ fn trees_of_recorded_subsamples_are_those_of_scikit_survival() {
     close(&model.risk(&x).unwrap(), &case.risk);
     close(&model.risk(&new).unwrap(), &case.risk_new);
     let all: Vec<u32> = (0..120).collect();
-    let own = stages::Seeded(&settings).in_bag(0, &all);
+    let own = stages::Seeded(&settings, &Units::default()).in_bag(0, &all);
     assert_eq!(own.len(), in_bag[0].len(), "as many are drawn");
-    assert_ne!(stages::Seeded(&settings).in_bag(1, &all), own);
+    assert_ne!(stages::Seeded(&settings, &Units::default()).in_bag(1, &all), own);
 }
 
 #[test]
@@ -187,7 +187,8 @@ fn trees_fitted_without_recorded_others_are_those_of_scikit_survival() {
     close(&model.risk(&x).unwrap(), &case.risk);
     close(&model.risk(&new).unwrap(), &case.risk_new);
     assert_eq!(trace.losses.len(), settings.trees + 1);
-    let own: Vec<Vec<usize>> = (1..200).map(|tree| stages::Seeded(&settings).dropped(tree)).collect();
+    let own: Vec<Vec<usize>> =
+        (1..200).map(|tree| stages::Seeded(&settings, &Units::default()).dropped(tree)).collect();
     assert!(own.iter().zip(1..).all(|(dropped, n)| !dropped.is_empty() && dropped.iter().all(|tree| *tree < n)));
     let share = own.iter().map(Vec::len).sum::<usize>() as f64 / (199.0 * 100.0);
     assert!((share - 0.3).abs() < 0.02, "{share}");
@@ -211,10 +212,10 @@ fn a_fit_stops_at_the_tree_at_which_scikit_survival_stops() {
     let held_out: Vec<usize> = held_out.into_iter().map(|row| row as usize).collect();
     assert_eq!((watched.rows, watched.losses.len()), (held_out, case.trees));
     // The same share of those with and without event is held out.
-    let own = stages::held_out(&outcomes, &stopping, 0).unwrap();
+    let own = stages::held_out(&outcomes, &Units::default(), &stopping, 0).unwrap();
     let n_events = own.iter().filter(|row| outcomes.event()[**row as usize]).count();
     let is_quarter = |part: usize, n: usize| (part as f64 - 0.25 * n as f64).abs() <= 0.5;
     assert!(is_quarter(n_events, outcomes.n_events()), "{n_events}");
     assert!(is_quarter(own.len() - n_events, outcomes.n() - outcomes.n_events()), "{}", own.len());
-    assert_ne!(stages::held_out(&outcomes, &stopping, 1).unwrap(), own);
+    assert_ne!(stages::held_out(&outcomes, &Units::default(), &stopping, 1).unwrap(), own);
 }

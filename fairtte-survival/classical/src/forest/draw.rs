@@ -5,9 +5,11 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::settings::Sampling;
+use crate::units::Units;
 
-/// How often every sample is drawn for a tree, `[n]`.
-pub(super) fn draw(n: usize, sampling: Sampling, drawn: &mut Vec<u32>, rng: &mut ChaCha8Rng) {
+/// How often every one of `n_samples` is drawn for a tree, `[n_samples]`: as often as its unit.
+pub(super) fn draw(n_samples: usize, units: &Units, sampling: Sampling, drawn: &mut Vec<u32>, rng: &mut ChaCha8Rng) {
+    let n = units.n(n_samples);
     drawn.clear();
     match sampling {
         Sampling::All => drawn.resize(n, 1),
@@ -27,4 +29,5 @@ pub(super) fn draw(n: usize, sampling: Sampling, drawn: &mut Vec<u32>, rng: &mut
             }
         }
     }
+    units.spread(drawn);
 }

@@ -89,7 +89,7 @@ proptest! {
             Grower::new(&training, &n_later, &settings).grow(drawn, &mut stream(settings.seed, "test/tree", &[]))
         };
         let mut drawn = Vec::new();
-        draw(n, settings.sampling, &mut drawn, &mut stream(settings.seed, "test/draw", &[]));
+        draw(n, &Units::default(), settings.sampling, &mut drawn, &mut stream(settings.seed, "test/draw", &[]));
         let tree = grow(&columns, &outcomes, &drawn);
         let drawn: Vec<u32> = rows.iter().map(|row| drawn[*row]).collect();
         prop_assert_eq!(grow(&columns.select(Axis(0), &rows), &outcomes.select(&rows), &drawn), tree);
@@ -101,7 +101,7 @@ proptest! {
         let (forest, _) = RandomSurvivalForest::fit(&columns, &outcomes, &settings).unwrap();
         for (place, tree) in forest.trees.iter().enumerate() {
             let mut drawn = Vec::new();
-            draw(150, settings.sampling, &mut drawn, &mut tree_stream(settings.seed, place));
+            draw(150, &Units::default(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, place));
             let counted: Vec<u32> = match settings.node_sizes {
                 NodeSizes::Draws => drawn,
                 NodeSizes::Samples => drawn.iter().map(|n| (*n).min(1)).collect(),
@@ -143,7 +143,7 @@ fn mean_leaf(settings: &ForestSettings, columns: &Array2<f64>, outcomes: &Outcom
     let (mut sum, mut n) = (0, 0);
     for (place, tree) in forest.trees.iter().enumerate() {
         let mut drawn = Vec::new();
-        draw(columns.nrows(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, place));
+        draw(columns.nrows(), &Units::default(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, place));
         for (node, (size, _)) in tree.nodes.iter().zip(sizes(tree, columns, outcomes, &drawn)) {
             if matches!(node, TreeNode::Leaf { .. }) {
                 sum += size;

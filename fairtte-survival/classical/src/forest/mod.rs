@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::seeds::stream;
-use fairtte_metrics::{MetricError, Outcomes, SurvivalCurves};
+use fairtte_metrics::{MetricError, Outcomes, SubjectId, SurvivalCurves};
 use ndarray::{Array2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,7 @@ pub use self::settings::{ConstantColumns, ForestSettings, NodeSizes, Preset, Sam
 use self::training::Training;
 use self::tree::{Grower, Leaf, Tree};
 use crate::estimator::{NEVER, check_covariates};
+use crate::units::Units;
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 impl SurvivalEstimator for ForestSettings {
@@ -36,11 +37,29 @@ impl SurvivalEstimator for ForestSettings {
         outcomes: &Outcomes,
         stop: &Stop,
     ) -> Result<RandomSurvivalForest, ClassicalError> {
-        RandomSurvivalForest::grow(covariates, outcomes, self, stop)
+        RandomSurvivalForest::grow(covariates, outcomes, self, Units::default(), stop)
     }
 
     fn check(&self) -> Result<(), ClassicalError> {
         self.check_ranges()
+    }
+}
+
+impl ForestSettings {
+    /// As [`fit_until`](SurvivalEstimator::fit_until), with the subjects of the samples `[n]`: trees are grown from all samples of the
+    /// subjects that are drawn for them, and those of the others are out of bag.
+    ///
+    /// # Errors
+    /// As [`fit_until`](SurvivalEstimator::fit_until), and [`ClassicalError::Metric`] if there are not as many subjects as samples.
+    pub fn fit_subjects(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &Outcomes,
+        subjects: &[SubjectId],
+        stop: &Stop,
+    ) -> Result<RandomSurvivalForest, ClassicalError> {
+        let units = Units::of_subjects(outcomes.n(), subjects)?;
+        RandomSurvivalForest::grow(covariates, outcomes, self, units, stop)
     }
 }
 
@@ -57,6 +76,8 @@ pub struct RandomSurvivalForest {
     times: Vec<f64>,
     n_samples: usize,
     n_columns: usize,
+    #[serde(default, skip_serializing_if = "Units::are_samples")]
+    units: Units,
     trees: Vec<Tree>,
 }
 
@@ -74,7 +95,7 @@ impl RandomSurvivalForest {
         outcomes: &Outcomes,
         settings: &ForestSettings,
     ) -> Result<(Self, OutOfBag), ClassicalError> {
-        let forest = Self::grow(columns, outcomes, settings, &NEVER)?;
+        let forest = Self::grow(columns, outcomes, settings, Units::default(), &NEVER)?;
         let out_of_bag = forest.out_of_bag(columns)?;
         Ok((forest, out_of_bag))
     }
@@ -83,6 +104,7 @@ impl RandomSurvivalForest {
         columns: &Array2<f64>,
         outcomes: &Outcomes,
         settings: &ForestSettings,
+        units: Units,
         stop: &Stop,
     ) -> Result<Self, ClassicalError> {
         settings.check_ranges()?;
@@ -91,13 +113,13 @@ impl RandomSurvivalForest {
         let grown = |(grower, drawn): &mut (Grower<'_>, Vec<u32>), tree: usize| {
             stop.check()?;
             let mut rng = tree_stream(settings.seed, tree);
-            draw(training.n(), settings.sampling, drawn, &mut rng);
+            draw(training.n(), &units, settings.sampling, drawn, &mut rng);
             Ok(grower.grow(drawn, &mut rng))
         };
         let room = || (Grower::new(&training, &n_later, settings), Vec::new());
         let trees = (0..settings.trees).into_par_iter().map_init(room, grown).collect::<Result<_, MetricError>>()?;
         let (n_samples, n_columns) = (training.n(), training.n_columns());
-        Ok(Self { settings: settings.clone(), times: training.times, n_samples, n_columns, trees })
+        Ok(Self { settings: settings.clone(), times: training.times, n_samples, n_columns, units, trees })
     }
 
     /// The settings of the fit.

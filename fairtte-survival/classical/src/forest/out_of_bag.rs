@@ -104,13 +104,13 @@ impl RandomSurvivalForest {
     pub(super) fn left_out(&self, columns: &Array2<f64>) -> Result<LeftOut, ClassicalError> {
         check_covariates(columns, self.n_columns)?;
         let (found, expected) = (columns.nrows(), self.n_samples);
-        if found != expected {
+        if found != expected || !self.units.fit(expected) {
             return Err(ClassicalError::Length { found, expected });
         }
         let of_tree = |drawn: &mut Vec<u32>, tree: usize| {
             let mut bits = vec![0; expected.div_ceil(64)];
             if self.settings.sampling != Sampling::All {
-                draw(expected, self.settings.sampling, drawn, &mut tree_stream(self.settings.seed, tree));
+                draw(expected, &self.units, self.settings.sampling, drawn, &mut tree_stream(self.settings.seed, tree));
                 for (row, _) in drawn.iter().enumerate().filter(|(_, drawn)| **drawn == 0) {
                     bits[row / 64] |= 1 << (row % 64);
                 }

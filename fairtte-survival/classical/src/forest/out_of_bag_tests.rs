@@ -66,7 +66,7 @@ fn out_of_bag_curves_are_those_of_the_forest_of_the_trees_without_the_sample() {
     for row in 0..60 {
         let is_out = |tree: usize| {
             let mut drawn = Vec::new();
-            draw(60, settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
+            draw(60, &Units::default(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
             drawn[row] == 0
         };
         let trees: Vec<Tree> = (0..5).filter(|tree| is_out(*tree)).map(|tree| forest.trees[tree].clone()).collect();
@@ -127,7 +127,7 @@ fn importance_is_the_mean_fall_of_c_over_trees() {
     let found = forest.importance(&columns, &outcomes, 3).unwrap();
     let fall = |tree: usize| {
         let mut drawn = Vec::new();
-        draw(50, settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
+        draw(50, &Units::default(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
         let rows: Vec<usize> = (0..50).filter(|row| drawn[*row] == 0).collect();
         let mut permuted = rows.clone();
         permuted.shuffle(&mut stream(3, "classical/forest/importance", &[tree as u64, 0]));

@@ -162,7 +162,7 @@ fn out_of_bag_risks_are_of_the_trees_without_the_sample() {
     for row in 0..outcomes.n() {
         let drawn = |tree: usize| {
             let mut drawn = Vec::new();
-            draw(outcomes.n(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
+            draw(outcomes.n(), &Units::default(), settings.sampling, &mut drawn, &mut tree_stream(settings.seed, tree));
             drawn
         };
         let risks: Vec<f64> = (0..3)

@@ -1,5 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-use fairtte_metrics::MetricError;
+use fairtte_metrics::{MetricError, SubjectId};
 
 use super::*;
 
@@ -184,4 +184,62 @@ fn errors_name_cause_and_column() {
         let said = estimator.fit_causes(&covariates, &outcomes, 2, &names, &subjects).unwrap_err().to_string();
         assert!(said.starts_with(start) && said.contains("linear combination of others (\"age\")"), "{said}");
     }
+}
+
+/// 60 people with three columns of noise, `copies` samples each.
+fn noise(copies: usize) -> (Array2<f64>, Outcomes, Vec<SubjectId>) {
+    let person = |row: usize| row / copies;
+    let spread = |k: usize, step: f64| ((k as f64 + 0.5) * step).fract();
+    let covariates =
+        Array2::from_shape_fn((60 * copies, 3), |(row, k)| spread(person(row), [0.754_877, 0.569_84, 0.430_159][k]));
+    let time = (0..60 * copies).map(|row| 1.0 + spread(person(row), 0.618_034) * 10.0).collect();
+    let outcomes = Outcomes::new(time, (0..60 * copies).map(|row| person(row) % 3 != 0).collect()).unwrap();
+    let subjects = (0..60 * copies).map(|row| SubjectId::new(format!("p{}", person(row)))).collect();
+    (covariates, outcomes, subjects)
+}
+
+#[test]
+fn samples_of_a_subject_are_drawn_together_and_noise_predicts_nothing() {
+    let names = ["a", "b", "c"].map(str::to_owned);
+    let forest = Estimator::Forest(ForestSettings { trees: 100, ..ForestSettings::default() });
+    let error = |copies: usize, by_subject: bool| {
+        let (covariates, outcomes, mut subjects) = noise(copies);
+        if !by_subject {
+            subjects = (0..subjects.len()).map(|row| SubjectId::new(row.to_string())).collect();
+        }
+        let fitted = forest.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default()).unwrap();
+        let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
+        // The file of the model keeps who was drawn.
+        let read: FittedEstimator = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
+        assert_eq!(read, fitted);
+        checks.out_of_bag_error.unwrap()
+    };
+    let (alone, together, by_sample) = (error(1, true), error(4, true), error(4, false));
+    assert!(alone > 0.35 && together > 0.35, "{alone} {together}");
+    assert!(by_sample < 0.2, "copies of a sample predict it: {by_sample}");
+    // One sample per subject is drawn as without subjects.
+    let (covariates, outcomes, subjects) = noise(1);
+    let named = forest.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default()).unwrap();
+    assert_eq!(named, forest.fit(&covariates, &outcomes).unwrap());
+}
+
+#[test]
+fn boosting_holds_out_all_samples_of_a_subject() {
+    let early_stopping = Some(crate::EarlyStopping { share: 0.3, patience: 5, tolerance: 0.0 });
+    let settings =
+        BoostingSettings { trees: 300, early_stopping, subsample: 0.5, max_depth: 6, ..BoostingSettings::default() };
+    let trees = |copies: usize, by_subject: bool| {
+        let (covariates, outcomes, mut subjects) = noise(copies);
+        if !by_subject {
+            subjects = (0..subjects.len()).map(|row| SubjectId::new(row.to_string())).collect();
+        }
+        settings.fit_subjects(&covariates, &outcomes, &subjects, &Stop::default()).unwrap().n_trees()
+    };
+    // The loss of people who are held out rises soon; copies of samples of the fit are predicted better with every tree.
+    let (alone, together, by_sample) = (trees(1, true), trees(4, true), trees(4, false));
+    assert!(alone < 40 && together < 40, "{alone} {together}");
+    assert!(by_sample > 100, "{by_sample}");
+    let (covariates, outcomes, subjects) = noise(1);
+    let named = settings.fit_subjects(&covariates, &outcomes, &subjects, &Stop::default()).unwrap();
+    assert_eq!(named, settings.fit(&covariates, &outcomes).unwrap());
 }
