@@ -29,6 +29,6 @@ pub(super) fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<
 /// The features of a table by these encodings.
 pub(super) fn encoded(table: &FeatureTable, encodings: TabularFeatures) -> Result<Inputs, CliError> {
     let matrix = encodings.encode(table)?;
-    matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+    matrix.notes().for_each(|note| say(format!("note: {note}")));
     Ok(Inputs::Features { matrix, encodings })
 }

@@ -18,7 +18,7 @@ pub struct FeatureMatrix {
     values: Vec<f32>,
     n: usize,
     unknown: Vec<UnknownCategory>,
-    missing: Vec<(String, usize)>,
+    newly_missing: Vec<NewlyMissing>,
 }
 
 /// Samples with a category that is not in the training part, to be shown to the user.
@@ -38,6 +38,27 @@ impl fmt::Display for UnknownCategory {
         let Self { column, value, n_samples } = self;
         let samples = if *n_samples == 1 { "sample has" } else { "samples have" };
         write!(f, "{n_samples} {samples} {column} \"{value}\", which no training sample has: all its features are 0")
+    }
+}
+
+/// Samples without a value in a column in which every training sample has one, to be shown to the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NewlyMissing {
+    /// The column.
+    pub column: String,
+    /// Number of samples.
+    pub n_samples: usize,
+    /// Whether its values are numbers.
+    pub is_numeric: bool,
+}
+
+impl fmt::Display for NewlyMissing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { column, n_samples, is_numeric } = self;
+        let samples = if *n_samples == 1 { "sample has" } else { "samples have" };
+        let instead = if *is_numeric { "the training mean takes its place" } else { "all its features are 0" };
+        write!(f, "{n_samples} {samples} no {column}, which every training sample has: {instead}")
     }
 }
 
@@ -76,9 +97,15 @@ impl FeatureMatrix {
         &self.unknown
     }
 
-    /// Columns with missing values and the number of samples without one.
-    pub fn missing(&self) -> &[(String, usize)] {
-        &self.missing
+    /// Columns without a value in samples, where all training samples have one.
+    pub fn newly_missing(&self) -> &[NewlyMissing] {
+        &self.newly_missing
+    }
+
+    /// What no training sample has, in sentences: unknown categories and missing values.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let missing = self.newly_missing.iter().map(ToString::to_string);
+        self.unknown.iter().map(ToString::to_string).chain(missing)
     }
 }
 
@@ -92,7 +119,7 @@ impl TabularFeatures {
         let (n, names) = (table.n(), self.names());
         let mut values = vec![0.0_f32; n * names.len()];
         let mut unknown: BTreeMap<(usize, String), (String, usize)> = BTreeMap::new();
-        let mut missing = Vec::new();
+        let mut newly_missing = Vec::new();
         let mut first = 0;
         for (index, fitted) in self.columns.iter().enumerate() {
             let column = table.column(&fitted.column)?;
@@ -119,8 +146,9 @@ impl TabularFeatures {
                     }
                 }
             }
-            if n_missing > 0 {
-                missing.push((fitted.column.clone(), n_missing));
+            if n_missing > 0 && fitted.n_missing == 0 {
+                let is_numeric = matches!(fitted.encoding, Encoding::Numeric { .. });
+                newly_missing.push(NewlyMissing { column: fitted.column.clone(), n_samples: n_missing, is_numeric });
             }
             first += fitted.n_features();
         }
@@ -129,7 +157,7 @@ impl TabularFeatures {
             value,
             n_samples,
         });
-        Ok(FeatureMatrix { names, values, n, unknown: unknown.collect(), missing })
+        Ok(FeatureMatrix { names, values, n, unknown: unknown.collect(), newly_missing })
     }
 }
 

@@ -24,7 +24,7 @@ mod tests;
 
 pub use config::{FeatureChoice, FeatureConfig, MissingPolicy};
 pub(crate) use config::{default_max_levels, default_missing_values, is_missing};
-pub use encode::{FeatureMatrix, UnknownCategory};
+pub use encode::{FeatureMatrix, NewlyMissing, UnknownCategory};
 pub use fit::{Encoding, FittedColumn, LeftOutColumn, TabularFeatures};
 pub use leak::{LeakSign, LeakWarning, leak_warnings};
 pub use numeric::{NumericFeatures, read_numeric_features};

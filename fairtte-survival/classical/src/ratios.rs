@@ -4,7 +4,7 @@
 //! standard errors, and its ratios have no interval.
 
 use crate::cox::{CoxCoefficient, CoxElasticNetModel, CoxModel, CoxTimeVaryingModel, TimeFunction};
-use crate::logistic_hazard::{LogisticHazard, TimeEffects};
+use crate::logistic_hazard::{Interval, LogisticHazard, TimeEffects};
 use crate::{Estimate, FittedEstimator};
 
 /// Ratios of one kind, for a table.
@@ -113,8 +113,8 @@ fn of_time_varying(model: &CoxTimeVaryingModel, level: f64) -> Vec<Ratios> {
                 .collect()
         }
         TimeFunction::Identity | TimeFunction::Log => {
-            let quartile = |k: usize| model.times[(model.times.len() - 1) * k / 4];
-            [1, 2, 3].map(|k| (format!("hazard ratios at {}", rounded(quartile(k))), quartile(k))).into()
+            let quartiles = model.event_quartiles.into_iter().flatten();
+            quartiles.map(|quartile| (format!("hazard ratios at {}", rounded(quartile)), quartile)).collect()
         }
     };
     let at = |(what, time): (String, f64)| {
@@ -136,7 +136,10 @@ fn of_logistic_hazard(model: &LogisticHazard, level: f64, columns: &[String]) ->
         let what = "odds ratios of the hazard of an interval".to_owned();
         return vec![Ratios { what, terms: named(&model.coefficients, columns, level) }];
     }
-    let last = model.intervals.len();
+    // In an interval without an event nothing is known of the hazard.
+    let has_event = |interval: &Interval| interval.n_events > 0;
+    let first = model.intervals.iter().position(has_event).map_or(1, |place| place + 1);
+    let last = model.intervals.iter().rposition(has_event).map_or(model.intervals.len(), |place| place + 1);
     let in_interval = |(what, number): (&str, usize)| {
         let g = match model.settings.effects {
             TimeEffects::Constant => 0.0,
@@ -146,10 +149,10 @@ fn of_logistic_hazard(model: &LogisticHazard, level: f64, columns: &[String]) ->
         // The covariance of b and c is not kept.
         let sum = |(b, c): (&Estimate, &Estimate)| Estimate { value: b.value + g * c.value, standard_error: None };
         let sums: Vec<Estimate> = model.coefficients.iter().zip(&model.time_coefficients).map(sum).collect();
-        let what = format!("odds ratios of the hazard of the {what} interval");
+        let what = format!("odds ratios of the hazard of the {what} interval with an event");
         Ratios { what, terms: named(&sums, columns, level) }
     };
-    [("first", 1), ("last", last)].map(in_interval).into()
+    [("first", first), ("last", last)].map(in_interval).into()
 }
 
 fn named(estimates: &[Estimate], columns: &[String], level: f64) -> Vec<Ratio> {
@@ -249,7 +252,10 @@ mod tests {
                     }
                 }
                 assert_eq!(found.len(), 2);
-                assert!(found[0].what.ends_with("first interval") && found[1].what.ends_with("last interval"));
+                assert!(
+                    found[0].what.ends_with("first interval with an event")
+                        && found[1].what.ends_with("last interval with an event")
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What a page says about a fitted estimator: the ratios of its columns, and what the samples of the fit say about it.
 
 use fairtte_classical::{
-    CoxErrors, Estimator, FitChecks, FittedEstimator, Importance, ProportionalityTest, Ratio, Ratios,
+    CauseSpecificSettings, CoxErrors, Estimator, FitChecks, FittedEstimator, Importance, ProportionalityTest, Ratio,
+    Ratios,
 };
 
 use crate::CliError;
@@ -13,12 +14,15 @@ const MOST_COLUMNS: usize = 20;
 
 /// Of intervals whose standard errors take samples for independent: with every person twice they contain the truth in 81 to 84 of 100
 /// cohorts (`docs/src/honesty.md`).
-const REPEATED: &str = "too narrow, because several samples of a subject count as independent (estimator.cox.errors = \"robust\" \
-                        counts subjects)";
-
-/// Whether standard errors are those of subjects.
-fn counts_subjects(estimator: &Estimator) -> bool {
-    matches!(estimator, Estimator::Cox(settings) if settings.errors == CoxErrors::Robust)
+fn of_repeated(estimator: &Estimator) -> Option<String> {
+    let other = match estimator {
+        Estimator::Cox(settings) | Estimator::CauseSpecific(CauseSpecificSettings(settings)) => match settings.errors {
+            CoxErrors::Robust => return None,
+            CoxErrors::Plain => format!("estimator.{}.errors = \"robust\" counts subjects", estimator.name()),
+        },
+        _ => format!("{} has no errors of subjects", estimator.name()),
+    };
+    Some(format!("too narrow, because several samples of a subject count as independent ({other})"))
 }
 
 /// Name and text of each fact; none of a run that trained a network.
@@ -32,8 +36,8 @@ pub(super) fn facts_of_fit(open: &OpenRun, level: f64) -> Result<Vec<(String, St
     // The file of a forest is large, and trees have no ratios.
     if !matches!(estimator, Estimator::Forest(_) | Estimator::Boosting(_)) && path.exists() {
         let fitted: FittedEstimator = read_json(&path)?;
-        let repeated = (checks.n_subjects < checks.n && !counts_subjects(estimator)).then_some(REPEATED);
-        let fact = |ratios| of_ratios(ratios, level, repeated);
+        let repeated = of_repeated(estimator).filter(|_| checks.n_subjects < checks.n);
+        let fact = |ratios| of_ratios(ratios, level, repeated.as_deref());
         facts.extend(fitted.ratios(level, &checks.columns).into_iter().map(fact));
     }
     facts.extend(of_checks(&checks));
@@ -57,12 +61,19 @@ fn of_ratios(ratios: Ratios, level: f64, caution: Option<&str>) -> (String, Stri
 
 fn of_checks(checks: &FitChecks) -> Vec<(String, String)> {
     let fact = |name: &str, text: String| (name.to_owned(), text);
-    let proportional =
-        checks.proportionality.as_ref().map(|test| fact("proportional hazards", of_proportionality(test)));
+    let repeated = if checks.n_subjects < checks.n {
+        ". Too small, because several samples of a subject count as independent"
+    } else {
+        ""
+    };
+    let proportional = checks
+        .proportionality
+        .as_ref()
+        .map(|test| fact("proportional hazards", format!("{}{repeated}", of_proportionality(test))));
     let variation = checks.time_variation.map(|test| {
         fact(
             "change of coefficients",
-            format!("p {} of Wald's test that none changes with time", p_relation(test.p_value)),
+            format!("p {} of Wald's test that none changes with time{repeated}", p_relation(test.p_value)),
         )
     });
     let error = checks.out_of_bag_error.map(|error| {
@@ -102,7 +113,7 @@ fn of_importance(importance: &Importance, names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fairtte_classical::ColumnImportance;
+    use fairtte_classical::{ColumnImportance, CoxSettings};
 
     use super::*;
 
@@ -120,7 +131,14 @@ mod tests {
         );
         assert!(of(None).1.starts_with("age 1.500; of a number per standard deviation, no intervals"));
         let ratios = Ratios { what: "hazard ratios".to_owned(), terms: vec![term(Some((1.25, 2.0)))] };
-        assert!(of_ratios(ratios, 0.9, Some(REPEATED)).1.contains("at level 0.9, too narrow, because several samples"));
+        let repeated = |name| of_repeated(&Estimator::by_name(name).expect("an estimator"));
+        let text = of_ratios(ratios, 0.9, repeated("cox").as_deref()).1;
+        assert!(text.contains("at level 0.9, too narrow, because several samples"), "{text}");
+        assert!(text.contains("(estimator.cox.errors = \"robust\" counts subjects)"), "{text}");
+        assert!(repeated("cause-specific").is_some_and(|text| text.contains("estimator.cause-specific.errors = ")));
+        assert!(repeated("aft").is_some_and(|text| text.ends_with("(aft has no errors of subjects)")));
+        let robust = CoxSettings { errors: CoxErrors::Robust, ..CoxSettings::default() };
+        assert_eq!(of_repeated(&Estimator::Cox(robust)), None);
     }
 
     #[test]

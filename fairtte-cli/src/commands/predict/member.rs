@@ -141,7 +141,7 @@ impl Member {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("a table without encodings".to_owned()))?;
             let matrix = encodings.encode(&Tabular::new(config.clone()).features()?.aligned(&cohort)?)?;
-            matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+            matrix.notes().for_each(|note| say(format!("note: {note}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
         if matches!(self.model, Model::Estimator { .. }) {
@@ -149,7 +149,7 @@ impl Member {
             let encodings = encodings.ok_or_else(|| CliError::Bug("covariates without encodings".to_owned()))?;
             let groups = groups_of(&cohort, &self.record.attributes, &[])?;
             let matrix = encodings.encode(&design::covariates(&self.run.covariates(), &cohort, &groups)?)?;
-            matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
+            matrix.notes().for_each(|note| say(format!("note: {note}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
         let decoding = RunFile { cache: file.cache.clone(), ..self.run.clone() };

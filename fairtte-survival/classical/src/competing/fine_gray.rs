@@ -20,11 +20,12 @@ use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::evaluation::Stop;
 use fairtte_metrics::linear_algebra::{cholesky, solve_lower};
 use fairtte_metrics::{Outcomes, SurvivalCurves};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 use super::subdistribution::Samples;
 use crate::estimator::{Column, NEVER, check_covariates, check_samples};
+use crate::standardised::Standardised;
 use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
 
 /// Newton's method ends with the step whose squared length in standard errors is below this.
@@ -33,8 +34,6 @@ const TOLERANCE: f64 = 1e-14;
 const MOST_COEFFICIENT: f64 = 30.0;
 /// The likelihood is flat where its information about a coefficient is below this share of that at coefficients of 0.
 const FLAT: f64 = 1e-8;
-/// Share of a covariate's variance that the others must leave unexplained.
-const INDEPENDENT: f64 = 1e-9;
 /// Rounding may lower the log likelihood near its maximum by this share.
 const ROUNDING: f64 = 1e-12;
 
@@ -171,18 +170,14 @@ impl FineGraySettings {
         let of_cause = outcomes.of_cause(self.cause)?;
         check_samples(covariates, &of_cause)?;
         let (n, p) = covariates.dim();
-        let mean = covariates.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(p));
-        let deviation: Array1<f64> = (0..p).map(|column| spread(covariates, &mean, column)).collect();
-        if let Some(place) = deviation.iter().position(|deviation| *deviation <= 0.0) {
-            return Err(ClassicalError::Constant { column: Column::new(place), n });
+        let n_events = of_cause.n_events();
+        if n_events < p {
+            return Err(ClassicalError::FewEvents { n_events, n_coefficients: p });
         }
-        let standardised = (covariates - &mean) / &deviation;
-        let independent = cholesky(standardised.t().dot(&standardised), INDEPENDENT);
-        independent.map_err(|place| ClassicalError::Collinear {
-            column: Column::new(place),
-            others: (0..place).map(Column::new).collect(),
-        })?;
-        let samples = Samples::new(outcomes, self.cause, &standardised);
+        let standardised = Standardised::new(covariates)?;
+        standardised.check_independent()?;
+        let Standardised { x, mean, deviation } = standardised;
+        let samples = Samples::new(outcomes, self.cause, &x);
         let (found, log_likelihood_null) = self.maximum(&samples, stop)?;
         let last = samples.likelihood(&found);
         let errors = sandwich(last.information, &samples.score_products(&found))?;
@@ -193,7 +188,6 @@ impl FineGraySettings {
             standard_error: errors[place] / deviation[place],
             mean: mean[place],
         };
-        let n_events = of_cause.n_events();
         Ok(FineGrayModel {
             cause: self.cause,
             n,
@@ -239,7 +233,10 @@ impl FineGraySettings {
                 return Err(separates(largest(&coefficients)));
             }
         }
-        Err(separates(largest(&coefficients)))
+        Err(ClassicalError::NotConverged {
+            what: "coefficients of the subdistribution hazard",
+            n_steps: self.most_steps,
+        })
     }
 }
 
@@ -321,16 +318,6 @@ impl FineGrayModel {
         };
         Ok(IncidenceCurves::new(grid.to_vec(), Array2::from_shape_fn((ratios.len(), grid.len()), incidence))?)
     }
-}
-
-/// Standard deviation of a column; exactly 0 if all its values are equal.
-fn spread(covariates: &Array2<f64>, mean: &Array1<f64>, column: usize) -> f64 {
-    let values = covariates.column(column);
-    let first = values.first().copied().unwrap_or(0.0);
-    if values.iter().all(|value| value.total_cmp(&first).is_eq()) {
-        return 0.0;
-    }
-    (values.iter().map(|value| (value - mean[column]).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
 fn largest(coefficients: &Array1<f64>) -> usize {

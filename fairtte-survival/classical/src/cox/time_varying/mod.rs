@@ -168,6 +168,7 @@ impl CoxTimeVaryingSettings {
             log_likelihood_null,
             times,
             steps,
+            event_quartiles: Some(event_quartiles(samples.outcomes)),
         })
     }
 
@@ -208,6 +209,14 @@ impl CoxTimeVaryingSettings {
             }
         }
     }
+}
+
+/// The times in the middle and at the quarters of the ascending event times.
+fn event_quartiles(outcomes: &Outcomes) -> [f64; 3] {
+    let events = outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event);
+    let mut times: Vec<f64> = events.map(|(time, _)| *time).collect();
+    times.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|k| times[(times.len() - 1) * k / 4])
 }
 
 #[cfg(test)]

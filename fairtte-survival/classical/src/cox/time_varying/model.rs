@@ -37,6 +37,9 @@ pub struct CoxTimeVaryingModel {
     pub times: Vec<f64>,
     /// Steps of the cumulative hazard at each of them, of a sample with the means of all covariates.
     pub steps: Vec<f64>,
+    /// Event times below which a quarter, a half and three quarters of the events are; `None` of a model of an older version.
+    #[serde(default)]
+    pub event_quartiles: Option<[f64; 3]>,
 }
 
 impl CoxTimeVaryingModel {
