@@ -176,7 +176,7 @@ fn a_text_among_numbers_makes_no_categories_of_them() {
         encode(text, settings, text.lines().count() - 1).map(|(fitted, _)| fitted.n_features())
     };
     assert_eq!(n_features(&column(20, &["?"]), "categorical = ['x']").unwrap(), 21);
-    assert_eq!(n_features(&column(20, &["?"]), "features = 'all'\nmissing-values = ['?']").unwrap(), 1);
+    assert_eq!(n_features(&column(20, &["?"]), "features = 'all'\nmissing-values = ['?']").unwrap(), 2);
     // Ten codes and a word are categories, and so are numbers between many texts.
     assert_eq!(n_features(&column(10, &["?"]), "features = 'all'").unwrap(), 11);
     assert!(n_features(&column(18, &["a", "b", "c"]), "features = 'all'").is_ok());
