@@ -19,7 +19,8 @@ pub(crate) fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f6
     times
 }
 
-/// Curves on their grid, read at the times of another.
+/// Curves on their grid, read at the times of another. The refined reading stands for straight lines, which are what is read: its steps
+/// would be refined a second time where the curves are evaluated.
 ///
 /// # Errors
 /// [`DataError`] if they are no survival curves.
@@ -32,6 +33,7 @@ pub(crate) fn at_times(
     if own == grid {
         return Ok(block);
     }
+    let reading = if matches!(reading, Reading::Refined { .. }) { Reading::Linear } else { reading };
     let curves = SurvivalCurves::new(own.to_vec(), block)?;
     let mut read = Array2::zeros((curves.n(), grid.len()));
     for (time, mut column) in grid.iter().zip(read.columns_mut()) {
@@ -105,6 +107,9 @@ mod tests {
     fn a_curve_is_read_between_its_times() {
         let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 1.0, 2.0], Reading::Linear).unwrap();
         assert_eq!(read, array![[1.0, 0.75, 0.5]]);
+        let refined = Reading::Refined { factor: 2 };
+        let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 0.9, 2.0], refined).unwrap();
+        assert_eq!(read, array![[1.0, 0.775, 0.5]], "no steps, which the evaluation makes");
         let same = array![[1.0, 0.5]];
         assert_eq!(at_times(&[0.0, 2.0], same.clone(), &[0.0, 2.0], Reading::Step).unwrap(), same);
     }

@@ -56,8 +56,8 @@ pub(super) struct Arranged<'a> {
     has_trials: bool,
     /// By setting and method: values by trial, whose name is empty if there are none.
     cells: Vec<Vec<BTreeMap<&'a str, f64>>>,
-    /// What means and differences are rounded to multiples of; 0 for no rounding.
-    unit: f64,
+    /// By setting, what means and differences are rounded to multiples of; 0 for no rounding.
+    units: Vec<f64>,
 }
 
 impl<'a> Arranged<'a> {
@@ -82,7 +82,10 @@ impl<'a> Arranged<'a> {
             }
             first_at.insert((at, trial), index);
         }
-        let largest = values.iter().fold(0.0_f64, |largest, (_, observation)| largest.max(observation.value.abs()));
+        let largest = |row: &Vec<BTreeMap<&str, f64>>| {
+            row.iter().flat_map(BTreeMap::values).fold(0.0_f64, |largest, value| largest.max(value.abs()))
+        };
+        let units = cells.iter().map(|row| unit(largest(row))).collect();
         Ok(Self {
             metric,
             goal,
@@ -90,7 +93,7 @@ impl<'a> Arranged<'a> {
             methods: methods.names,
             has_trials: values.iter().any(|(_, observation)| observation.trial.is_some()),
             cells,
-            unit: unit(largest),
+            units,
         })
     }
 
@@ -104,7 +107,7 @@ impl<'a> Arranged<'a> {
     /// The settings with a value of every method, with means and ranks, and the others.
     pub(super) fn settings(&self, direction: Direction) -> Result<(Vec<SettingValues>, Vec<LeftOut>), TestsError> {
         let (mut complete, mut left_out) = (Vec::new(), Vec::new());
-        for (setting, row) in self.settings.iter().zip(&self.cells) {
+        for ((setting, row), unit) in self.settings.iter().zip(&self.cells).zip(&self.units) {
             let setting = (*setting).to_owned();
             let lacks = self.methods.iter().zip(row).filter(|(_, cell)| cell.is_empty());
             let lacks: Vec<String> = lacks.map(|(method, _)| (*method).to_owned()).collect();
@@ -112,7 +115,7 @@ impl<'a> Arranged<'a> {
                 left_out.push(LeftOut { setting, lacks });
                 continue;
             }
-            let means: Vec<f64> = row.iter().map(|cell| self.mean(cell)).collect();
+            let means: Vec<f64> = row.iter().map(|cell| mean(cell, *unit)).collect();
             let one_row = Array2::from_shape_fn((1, means.len()), |(_, method)| means[method]);
             let ranks = RankTable::new(one_row, direction)?.average_ranks();
             complete.push(SettingValues { setting, means, ranks });
@@ -123,11 +126,11 @@ impl<'a> Arranged<'a> {
     /// Differences of two methods over settings and trials, and how many have a value of one of them only.
     pub(super) fn differences(&self, first: usize, second: usize) -> (Vec<f64>, usize) {
         let (mut differences, mut n_unpaired) = (Vec::new(), 0);
-        for row in &self.cells {
+        for (row, unit) in self.cells.iter().zip(&self.units) {
             let (one, other) = (&row[first], &row[second]);
             for (trial, value) in one {
                 match other.get(trial) {
-                    Some(other) => differences.push(self.rounded(value - other)),
+                    Some(other) => differences.push(rounded(value - other, *unit)),
                     None => n_unpaired += 1,
                 }
             }
@@ -135,16 +138,16 @@ impl<'a> Arranged<'a> {
         }
         (differences, n_unpaired)
     }
+}
 
-    /// Divides before it adds, so that the sum is never infinite.
-    fn mean(&self, cell: &BTreeMap<&str, f64>) -> f64 {
-        let n = cell.len() as f64;
-        self.rounded(cell.values().map(|value| value / n).sum())
-    }
+/// Divides before it adds, so that the sum is never infinite.
+fn mean(cell: &BTreeMap<&str, f64>, unit: f64) -> f64 {
+    let n = cell.len() as f64;
+    rounded(cell.values().map(|value| value / n).sum(), unit)
+}
 
-    fn rounded(&self, value: f64) -> f64 {
-        if self.unit > 0.0 { (value / self.unit).round() * self.unit } else { value }
-    }
+fn rounded(value: f64, unit: f64) -> f64 {
+    if unit > 0.0 { (value / unit).round() * unit } else { value }
 }
 
 fn check(index: usize, observation: &Observation, goal: Goal) -> Result<(), TestsError> {

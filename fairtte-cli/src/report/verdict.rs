@@ -19,6 +19,9 @@ use crate::plural::counted;
 /// Concordances that are the first metric of some evaluations, beside those that every verdict names.
 const FIRST: [&str; 5] = ["c_td_half", "c-td-ipcw", "harrell-c", "uno-c", "cause-c"];
 
+/// Differences below this do not show in three decimals.
+pub(super) const VISIBLE: f64 = 0.001;
+
 /// More groups than this are counted instead of named.
 const MOST_NAMED: usize = 4;
 
@@ -37,8 +40,9 @@ fn overall(report: &EvaluationReport) -> Option<String> {
         Some(_) => ["cause-c-td", "cause-auc-td", "cause-ibs"],
     };
     let main = report.metrics.first()?;
-    // The sentence on groups is about the first metric: where that is a concordance, so is this one.
-    let first = FIRST.iter().find(|name| main.name == **name);
+    // The sentence on groups is about the first metric: where that is a concordance, so is this one. Where predictions tie, 0.5 is the
+    // value of guessing only if tied pairs count 1/2.
+    let first = FIRST.iter().find(|name| main.name == **name).or_else(|| ties_count(report).then_some(&FIRST[0]));
     let named = first.into_iter().chain(&known).filter_map(|name| report.metric(name));
     let numbers: Vec<String> = named.map(|metric| format!("{} {}", metric.label, with_ends(&metric.overall))).collect();
     if numbers.is_empty() {
@@ -52,6 +56,12 @@ fn overall(report: &EvaluationReport) -> Option<String> {
         String::new()
     };
     Some(format!("{ranking}: {}{level}.", list(&numbers)))
+}
+
+/// Whether C^td changes if pairs with equal predictions count 1/2.
+pub(super) fn ties_count(report: &EvaluationReport) -> bool {
+    let value = |name: &str| report.metric(name)?.overall.value;
+    value("c_td_half").zip(value("c_td_antolini_strict")).is_some_and(|(half, strict)| half - strict >= VISIBLE)
 }
 
 pub(super) fn ranking(estimate: &Estimate) -> &'static str {
@@ -189,16 +199,17 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
     let mut text = format!("The predicted risk {by} is {predicted} on average, the observed one {observed}");
     let ratio = Ratio::of(all, report);
     text.push_str(&ratio.map_or_else(String::new, |ratio| format!(", O/E {ratio}")));
-    text.push_str(match ratio.and_then(Ratio::side) {
-        Some(Side::Under) => ": the model underestimates.",
-        Some(Side::Over) => ": the model overestimates.",
-        None => ": no miscalibration on average is shown.",
+    text.push_str(match (side(all, report), ratio.is_some_and(Ratio::has_interval)) {
+        (Some(Side::Under), _) => ": the model underestimates.",
+        (Some(Side::Over), _) => ": the model overestimates.",
+        (None, true) => ": no miscalibration on average is shown.",
+        (None, false) => ", without an interval that says whether this is chance.",
     });
     let enough = |group: &&GroupSummary| group.at_horizon.as_ref().is_some_and(|risk| risk.n_events >= FEW_EVENTS);
     let named = |wanted: Side| -> Vec<String> {
         let with_side = |group: &GroupSummary| {
-            let ratio = Ratio::of(group, report)?;
-            (ratio.side() == Some(wanted)).then(|| format!("{} (O/E {ratio})", name(group)))
+            let ratio = Ratio::of(group, report).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
+            (side(group, report) == Some(wanted)).then(|| format!("{} (O/E {ratio})", name(group)))
         };
         groups.iter().filter(enough).filter_map(with_side).collect()
     };
@@ -214,6 +225,16 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
         sentences.push(format!("Too few events (under {FEW_EVENTS} by then) to judge {}.", some_of(&few)));
     }
     Some(sentences.join(" "))
+}
+
+/// On which side the predicted risks are wrong, if more than by chance. Where every one is 0 there is no ratio, and an observed risk whose
+/// interval excludes 0 is underestimated.
+pub(super) fn side(group: &GroupSummary, report: &EvaluationReport) -> Option<Side> {
+    let risk = group.at_horizon.as_ref()?;
+    match Ratio::of(group, report) {
+        Some(ratio) => ratio.side(),
+        None => risk.observed_interval.filter(|(lower, _)| *lower > 0.0).map(|_| Side::Under),
+    }
 }
 
 /// Observed divided by predicted risk with its interval: that of the bootstrap where the report has the metric at the same
@@ -249,8 +270,13 @@ impl Ratio {
         (number(self.value), self.ends.map(|(lower, upper)| format!("{} to {}", number(lower), number(upper))))
     }
 
+    /// Whether it has an interval.
+    pub(super) fn has_interval(self) -> bool {
+        self.ends.is_some()
+    }
+
     /// Whether its interval excludes 1.
-    pub(super) fn side(self) -> Option<Side> {
+    fn side(self) -> Option<Side> {
         match self.ends? {
             (lower, _) if lower > 1.0 => Some(Side::Under),
             (_, upper) if upper < 1.0 => Some(Side::Over),

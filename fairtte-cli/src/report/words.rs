@@ -9,14 +9,13 @@ use super::differences;
 use super::evidence::Evidence;
 use super::format::{count, interval, known_ends, number, p_relation, percent};
 use super::rows::{by_chance, reason};
+use super::verdict::VISIBLE;
 use crate::plural::agreeing;
 
 /// Number of events below which a metric of a group is hardly informative.
 pub(super) const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
-/// A difference that shows in the three decimals of the page.
-const VISIBLE: f64 = 0.001;
 /// Share of censored samples from which on C^td without weights is at least 0.01 too high where they are censored at random
 /// (`docs/src/honesty.md`).
 const MANY_CENSORED: f64 = 0.5;
@@ -168,6 +167,8 @@ fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {
         Some((lower, _)) if lower > 0.5 => ", below the whole interval.",
         Some((_, upper)) if upper < 0.5 && tied.is_some() => ", above the whole interval.",
         Some((_, upper)) if upper < 0.5 => ", above the whole interval: the model ranks worse than guessing.",
+        // With the other count the next sentence shows what it is.
+        Some(_) if tied.is_some() => ", which lies inside the interval.",
         Some(_) => {
             ", which lies inside the interval: these data do not show that the model ranks better than guessing."
         }

@@ -139,7 +139,7 @@ fn a_made_up_table_becomes_a_cohort_with_features() {
     assert_eq!(loaded.attributes.ungrouped()[0].n_samples, 75, "whose race is missing");
     assert_eq!(loaded.matrix.names(), ["age", "lab", "lab:missing", "ward=A", "ward=b", "ward=C1", "smoker"]);
     assert_eq!(loaded.fitted.left_out[0].column, "visit id");
-    assert_eq!(loaded.matrix.missing(), [("lab".to_owned(), 30)]);
+    assert_eq!(loaded.matrix.newly_missing(), []);
     // Every row of the matrix belongs to the sample of its row: age and ward match the cohort.
     for (row, sample) in loaded.cohort.samples.iter().enumerate() {
         let i = sample.source_row - 2;

@@ -11,7 +11,9 @@
 //! numpy 2.4.6. Labels of k-means depend on the random numbers, so those of scikit-learn cannot be golden values; a
 //! test on separated clusters takes their place.
 
-use ndarray::{Array2, ArrayRef2};
+use std::cmp::Ordering;
+
+use ndarray::{Array2, ArrayRef2, ArrayView1};
 use rand::{Rng, RngExt as _};
 use rayon::prelude::*;
 
@@ -146,7 +148,8 @@ pub(super) fn k_means_until(
     ];
     counts.into_iter().try_for_each(|(setting, count)| check_count(setting, count))?;
     check_matrix(matrix)?;
-    let data: Vec<f64> = matrix.iter().copied().collect(); // row by row
+    let order = order_of_values(matrix);
+    let data: Vec<f64> = order.iter().flat_map(|row| matrix.row(*row).to_vec()).collect();
     let rows = Rows { data: &data, d: matrix.ncols() };
     let stream = |start: usize| seeds::stream(settings.seed, "bias-k-means", &[start as u64]);
     let start = |start: usize| lloyd(rows, settings, stream(start), stop);
@@ -158,7 +161,29 @@ pub(super) fn k_means_until(
         }
     }
     representable("sum of squared distances", best.inertia)?;
-    Ok(best)
+    let mut labels = vec![0; order.len()];
+    order.iter().zip(&best.labels).for_each(|(row, label)| labels[*row] = *label);
+    Ok(KMeans { labels, ..best })
+}
+
+/// The rows ordered by their values, whatever the order of rows and columns of the matrix: starts are drawn by the place of a row.
+fn order_of_values(matrix: &ArrayRef2<f64>) -> Vec<usize> {
+    let sorted = |row: ArrayView1<'_, f64>| {
+        let mut values = row.to_vec();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let compare = |a: &[f64], b: &[f64]| {
+        let differ = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
+        differ.unwrap_or(Ordering::Equal)
+    };
+    let keys: Vec<Vec<f64>> = matrix.rows().into_iter().map(sorted).collect();
+    let mut order: Vec<usize> = (0..matrix.nrows()).collect();
+    order.sort_by(|a, b| {
+        let by_row = || compare(&matrix.row(*a).to_vec(), &matrix.row(*b).to_vec());
+        compare(&keys[*a], &keys[*b]).then_with(by_row)
+    });
+    order
 }
 
 /// Refuses an empty matrix and numbers that are not finite.

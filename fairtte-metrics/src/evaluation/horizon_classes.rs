@@ -39,7 +39,7 @@ pub struct HorizonReport {
     pub horizon: f64,
     /// The samples with a class and those without, of all samples, then of every group.
     pub left_out: Vec<LeftOut>,
-    /// The AUC of those with a class; counts are those of all samples, and events those at any time.
+    /// The AUC of those with a class; counts are those of all samples, and events those by the horizon.
     pub naive: MetricReport,
     /// The AUC of all samples with weights.
     pub weighted: MetricReport,
@@ -99,7 +99,10 @@ pub fn evaluate_at_horizon(
     settings: &EvaluationSettings,
 ) -> Result<HorizonReport, MetricError> {
     binary_at_horizon(outcomes, horizon)?.predictions(probability)?;
-    let input = Input { subjects, outcomes, competing: None, groups, settings };
+    // Only events by the horizon make a class, so only they count for `min-events` and in what is shown.
+    let by_horizon = outcomes.event().iter().zip(outcomes.time()).map(|(event, time)| *event && *time <= horizon);
+    let counted = Outcomes::new(outcomes.time().to_vec(), by_horizon.collect())?;
+    let input = Input { subjects, outcomes: &counted, competing: None, groups, settings };
     input.check()?;
     let prepare = |rows: &[usize], visit: Visit<'_, 'static>| {
         let outcomes = outcomes.select(rows);

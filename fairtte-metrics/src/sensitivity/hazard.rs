@@ -41,7 +41,7 @@ impl CumulativeHazard {
         low + (t - from) / (to - from) * (high - low)
     }
 
-    /// The time after `from` at which H has grown by `growth`; `None` if it never does.
+    /// The time after `from`, not at it, at which H has grown by `growth`; `None` if it never does.
     pub(super) fn time_of_growth(&self, from: f64, growth: f64) -> Option<f64> {
         if self.times.last().is_none_or(|last| from >= *last) {
             return None;
@@ -51,7 +51,8 @@ impl CumulativeHazard {
         let (start, low) = self.before(place);
         let (end, high) = self.times.get(place).zip(self.hazard.get(place))?;
         let share = ((target - low) / (high - low)).clamp(0.0, 1.0);
-        Some((start + share * (end - start)).max(from))
+        // Whoever is censored at a time has no event by it, also where the hazard has no bound.
+        Some((start + share * (end - start)).max(from.next_up()))
     }
 }
 
@@ -114,7 +115,7 @@ pub(super) fn draw_predicted(
 ) -> Option<f64> {
     let at_censoring = curves.at(row, censored_at, reading);
     if at_censoring <= 0.0 {
-        return Some(censored_at); // By the curve the event has happened.
+        return Some(censored_at.next_up()); // By the curve the event has happened.
     }
     let target = at_censoring * (-exponential / delta.exp()).exp();
     let (mut from, mut high) = (censored_at, at_censoring);
@@ -125,7 +126,8 @@ pub(super) fn draw_predicted(
         let low = curves.at(row, to, reading);
         if low <= target && low < high {
             let fall = |value: f64| if low > 0.0 { (high / value).ln() } else { high - value };
-            return Some(from + (fall(target) / fall(low)).clamp(0.0, 1.0) * (to - from));
+            let drawn = from + (fall(target) / fall(low)).clamp(0.0, 1.0) * (to - from);
+            return Some(drawn.max(censored_at.next_up()));
         }
         (from, high) = (to, low);
     }

@@ -45,9 +45,10 @@ fn calibration(summary: &[ClassSummary]) -> Option<String> {
         if predicted < lower { Some("low") } else { Some("high").filter(|_| predicted > upper) }
     };
     let ends = all.observed_interval.map(|(lower, upper)| format!(" ({} to {})", percent_of(lower), percent_of(upper)));
-    let verdict = match side(all) {
-        Some(side) => format!("the probabilities are too {side}"),
-        None => "no miscalibration on average is shown".to_owned(),
+    let verdict = match (side(all), all.observed_interval) {
+        (Some(side), _) => format!("the probabilities are too {side}"),
+        (None, Some(_)) => "no miscalibration on average is shown".to_owned(),
+        (None, None) => "whether that is chance was not tested".to_owned(),
     };
     let mut text = format!(
         "The mean probability is {}, the share of positive samples {}{}: {verdict}.",

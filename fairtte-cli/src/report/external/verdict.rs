@@ -12,7 +12,7 @@ use super::super::differences::ends;
 use super::super::format::{of_level, p_relation, value};
 use super::super::models::signed;
 use super::super::rows;
-use super::super::verdict::{Ratio, Side};
+use super::super::verdict::{Ratio, Side, side};
 use super::ExternalPage;
 
 /// At most three sentences.
@@ -140,10 +140,11 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
         ));
     };
     let internal = Ratio::of(own, &reports.internal).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
-    let finding = match ratio.side() {
-        Some(Side::Under) => "the model underestimates the risk",
-        Some(Side::Over) => "the model overestimates the risk",
-        None => "no miscalibration on average is shown",
+    let finding = match (side(all, &reports.external), ratio.has_interval()) {
+        (Some(Side::Under), _) => "the model underestimates the risk",
+        (Some(Side::Over), _) => "the model overestimates the risk",
+        (None, true) => "no miscalibration on average is shown",
+        (None, false) => "whether the risk is right on average was not tested",
     };
     let [ratios, index] = ["observed-expected", "ici"].map(|name| clear_difference(page, name));
     let ratios = ratios.map_or_else(String::new, |(_, text)| format!(" (change {text})"));
