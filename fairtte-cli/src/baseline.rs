@@ -31,7 +31,7 @@ const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harr
 const OF_DENSITY: [&str; 2] = ["rcll", "snl"];
 const THE_GRID: &str = "(a density, whose value depends on the points of the grid)";
 /// Fewest and most observed times at which baselines and estimators are predicted; between them they are interpolated.
-const OWN_TIMES: [usize; 2] = [20, 500];
+pub(crate) const OWN_TIMES: [usize; 2] = [20, 500];
 /// Most values of the curves of a model at observed times, above the fewest times: 160 MB.
 const MOST_VALUES: usize = 20_000_000;
 
@@ -213,17 +213,17 @@ pub(crate) fn of_density(settings: &EvaluationSettings) -> Vec<String> {
 fn grid(scored: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<f64>, MetricError> {
     let mut points = scored.curves.grid().to_vec();
     points.extend(times_read(scored, settings)?);
-    Ok(with_observed(points, scored.outcomes.time().to_vec(), scored.outcomes.n()))
+    Ok(with_observed(points, scored.outcomes.time().to_vec(), OWN_TIMES[1], scored.outcomes.n()))
 }
 
-/// `points` with those of the `observed` times that are not after the last point, or evenly chosen ones of them so that `n` curves fit
-/// into the memory; ascending.
-pub(crate) fn with_observed(mut points: Vec<f64>, mut observed: Vec<f64>, n: usize) -> Vec<f64> {
+/// `points` with those of the `observed` times that are not after the last point, or at most `most` evenly chosen ones of them, fewer if
+/// `n` curves need too much memory; ascending.
+pub(crate) fn with_observed(mut points: Vec<f64>, mut observed: Vec<f64>, most: usize, n: usize) -> Vec<f64> {
     let last = points.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     observed.retain(|time| *time <= last);
     observed.sort_by(f64::total_cmp);
     observed.dedup();
-    let most = (MOST_VALUES / n.max(1)).clamp(OWN_TIMES[0], OWN_TIMES[1]);
+    let most = (MOST_VALUES / n.max(1)).max(OWN_TIMES[0]).min(most.max(1));
     points.extend(observed.iter().step_by(observed.len().div_ceil(most).max(1)));
     points.sort_by(f64::total_cmp);
     points.dedup();

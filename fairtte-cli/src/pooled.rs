@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use fairtte_data::predictions::{CurveRepairs, PredictionTable, match_predictions};
 use fairtte_data::{Cohort, DataError};
-use fairtte_metrics::{Reading, SurvivalCurves};
+use fairtte_metrics::{EvaluationSettings, Reading, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis, concatenate};
 
 use crate::CliError;
+use crate::scored::Scored;
 
 /// The times of all grids, up to the last that every one has.
 pub(crate) fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
@@ -19,8 +20,7 @@ pub(crate) fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f6
     times
 }
 
-/// Curves on their grid, read at the times of another. The refined reading stands for straight lines, which are what is read: its steps
-/// would be refined a second time where the curves are evaluated.
+/// Curves on their grid, read at the times of another.
 ///
 /// # Errors
 /// [`DataError`] if they are no survival curves.
@@ -33,7 +33,6 @@ pub(crate) fn at_times(
     if own == grid {
         return Ok(block);
     }
-    let reading = if matches!(reading, Reading::Refined { .. }) { Reading::Linear } else { reading };
     let curves = SurvivalCurves::new(own.to_vec(), block)?;
     let mut read = Array2::zeros((curves.n(), grid.len()));
     for (time, mut column) in grid.iter().zip(read.columns_mut()) {
@@ -64,15 +63,30 @@ pub(crate) fn fold_of_rows<'a>(
     Ok(fold_of)
 }
 
-/// The curves of all folds on `grid`, in the order of the cohort, with their rows. No row may be in two folds.
+/// The curves of all folds in the order of the cohort, with their rows, on the times of all grids. No row may be in two folds.
+///
+/// On that grid a curve of another one would be read between its points as a curve of that grid. So it also has the times at which
+/// metrics with these `settings` read curves, as many as fit into the memory, and the times `also`: there each curve is that of its fold.
 ///
 /// # Errors
 /// [`CliError::Data`] if predictions lack a row.
 pub(crate) fn pooled(
     cohort: &Cohort,
     folds: &[FoldRows<'_>],
-    grid: &[f64],
+    settings: &EvaluationSettings,
+    also: &[f64],
 ) -> Result<(Vec<usize>, PredictionTable), CliError> {
+    let mut grid = common_times(folds.iter().map(|fold| &fold.predictions.grid[..]));
+    let (rows, table) = on_grid(cohort, folds, &grid)?;
+    if folds.iter().all(|fold| fold.predictions.grid == grid) {
+        return Ok((rows, table));
+    }
+    grid.extend(also);
+    let scored = Scored::of_rows(table, cohort, &[], rows.clone(), &rows)?;
+    on_grid(cohort, folds, &scored.with_times_read(grid, settings)?)
+}
+
+fn on_grid(cohort: &Cohort, folds: &[FoldRows<'_>], grid: &[f64]) -> Result<(Vec<usize>, PredictionTable), CliError> {
     let (mut rows, mut blocks) = (Vec::<usize>::new(), Vec::new());
     for FoldRows { rows: of_fold, predictions, reading } in folds {
         let order = match_predictions(cohort, of_fold, &predictions.samples)?;
@@ -107,9 +121,6 @@ mod tests {
     fn a_curve_is_read_between_its_times() {
         let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 1.0, 2.0], Reading::Linear).unwrap();
         assert_eq!(read, array![[1.0, 0.75, 0.5]]);
-        let refined = Reading::Refined { factor: 2 };
-        let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 0.9, 2.0], refined).unwrap();
-        assert_eq!(read, array![[1.0, 0.775, 0.5]], "no steps, which the evaluation makes");
         let same = array![[1.0, 0.5]];
         assert_eq!(at_times(&[0.0, 2.0], same.clone(), &[0.0, 2.0], Reading::Step).unwrap(), same);
     }

@@ -9,6 +9,7 @@ use fairtte_metrics::competing::{AalenJohansen, IncidenceCurves, IncidenceVarian
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{
     Coverage, SampledMetrics, ScoredCohort, check_units, evaluate_cause, sample_metrics, sample_metrics_of_cause,
+    times_read,
 };
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
@@ -19,6 +20,7 @@ use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, UNEQUAL_CENSORING, Warning}
 use ndarray::{Array2, Axis};
 
 use crate::CliError;
+use crate::baseline::with_observed;
 use crate::plural::counted;
 use crate::report::p_relation;
 
@@ -78,6 +80,18 @@ impl Scored {
             curves: SurvivalCurves::new(predictions.grid, predictions.survival.select(Axis(0), &order))?,
             censoring,
         })
+    }
+
+    /// `grid` with the times at which metrics read the curves, as many as fit into the memory.
+    pub(crate) fn with_times_read(
+        &self,
+        mut grid: Vec<f64>,
+        settings: &EvaluationSettings,
+    ) -> Result<Vec<f64>, CliError> {
+        let (subjects, outcomes) = (self.cohort.subjects(&self.rows), self.cohort.outcomes_of_event(&self.rows)?);
+        let last = grid.iter().copied().fold(0.0, f64::max);
+        grid.extend(times_read(&self.with(&subjects, &outcomes), settings)?.into_iter().filter(|time| *time <= last));
+        Ok(with_observed(grid, outcomes.time().to_vec(), outcomes.n(), outcomes.n()))
     }
 
     pub(crate) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {

@@ -130,14 +130,30 @@ impl<'a> Arranged<'a> {
             let (one, other) = (&row[first], &row[second]);
             for (trial, value) in one {
                 match other.get(trial) {
-                    Some(other) => differences.push(rounded(value - other, *unit)),
+                    Some(other) => differences.push((value - other, *unit)),
                     None => n_unpaired += 1,
                 }
             }
             n_unpaired += other.keys().filter(|trial| !one.contains_key(*trial)).count();
         }
-        (differences, n_unpaired)
+        (tied_within_units(differences), n_unpaired)
     }
+}
+
+/// The differences, where those whose sizes are no further apart than their unit have the size of the smallest of them, and those within
+/// a unit of 0 are 0: settings have different units, so that rounding each to its own would part equal differences.
+fn tied_within_units(differences: Vec<(f64, f64)>) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..differences.len()).collect();
+    order.sort_by(|a, b| differences[*a].0.abs().total_cmp(&differences[*b].0.abs()));
+    let (mut found, mut size) = (vec![0.0; differences.len()], 0.0);
+    for place in order {
+        let (difference, unit) = differences[place];
+        if difference.abs() - size > unit {
+            size = difference.abs();
+        }
+        found[place] = if size > 0.0 { size.copysign(difference) } else { 0.0 };
+    }
+    found
 }
 
 /// Divides before it adds, so that the sum is never infinite.

@@ -114,6 +114,10 @@ fn values_that_differ_by_rounding_alone_tie() {
     let near = only(&table(&[&[1.0, 1.0 + 1e-9], &[1.0, 1.0 + 1e-9]]), &question(Goal::LowerIsBetter));
     assert_eq!((near.settings[0].ranks.clone(), near.pairs[0].n_zero), (vec![1.0, 2.0], 0));
     assert!(only(&table(&[&[0.0, 0.0]]), &question(Goal::Gap)).pairs[0].n_zero == 1);
+    // A setting with large values does not hide the differences of others.
+    let large = only(&table(&[&[0.01, 0.02], &[1e12, 2e12], &[0.03, 0.01]]), &question(Goal::LowerIsBetter));
+    assert_eq!(large.settings[0].ranks, [1.0, 2.0]);
+    assert_eq!((large.pairs[0].n_zero, large.pairs[0].test.unwrap().n_tied), (0, 0));
 }
 
 #[test]

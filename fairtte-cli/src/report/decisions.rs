@@ -53,7 +53,7 @@ pub(super) fn of_thresholds(report: &EvaluationReport) -> Vec<String> {
 
 /// The time that the decisions are about, and where it comes from.
 pub(super) fn horizon(report: &EvaluationReport) -> Option<String> {
-    Some(format!("Horizon: {} ({}).", short(report.horizon?), rows::horizon_rule(report)))
+    Some(format!("Horizon: {}.", rows::with_rule(short(report.horizon?), report)))
 }
 
 fn of_threshold(at: &ThresholdReport) -> Vec<String> {

@@ -53,7 +53,8 @@ struct Context<'a> {
     who: Option<GroupsTable<'a>>,
     /// The horizon with its unit, where there is one.
     horizon: Option<String>,
-    horizon_rule: &'a str,
+    /// The same with how it was chosen.
+    chosen_horizon: Option<String>,
     statements: Vec<Statement>,
     numbers: Numbers<'a>,
     survival: Vec<Panels>,
@@ -126,7 +127,7 @@ impl<'a> Context<'a> {
             verdict: verdict(report, page.time_unit),
             who: GroupsTable::of(&[("model", report)], page.time_unit),
             horizon: rows::horizon(report, page.time_unit),
-            horizon_rule: rows::horizon_rule(report),
+            chosen_horizon: rows::horizon(report, page.time_unit).map(|horizon| rows::with_rule(horizon, report)),
             statements: statements(report),
             numbers: Numbers::new(report, page.time_unit, page.censoring)?,
             survival: panels_of(survival_figures(report, page.time_unit)?),

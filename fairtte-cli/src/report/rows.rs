@@ -174,11 +174,11 @@ pub(super) fn horizon(report: &EvaluationReport, time_unit: &str) -> Option<Stri
     report.horizon.map(|time| with_unit(time, time_unit))
 }
 
-/// How the horizon was chosen.
-pub(super) fn horizon_rule(report: &EvaluationReport) -> &'static str {
+/// The horizon as a text, with how it was chosen if it is the default.
+pub(super) fn with_rule(horizon: String, report: &EvaluationReport) -> String {
     match report.settings.horizon {
-        Some(_) => "as asked for",
-        None => "the default: the median of the event times, within the evaluation times",
+        Some(_) => horizon,
+        None => format!("{horizon}, the default (the median of the event times, within the evaluation times)"),
     }
 }
 

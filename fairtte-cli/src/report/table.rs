@@ -81,7 +81,7 @@ impl Table<'_> {
         // Decisions name their horizon themselves.
         let is_at_it = |metric: &MetricReport| metric.threshold.is_none() && metric.horizon == report.horizon;
         if let Some(horizon) = report.horizon.filter(|_| report.metrics.iter().any(is_at_it)) {
-            self.fact("horizon", &format!("{} ({})", short(horizon), rows::horizon_rule(report)));
+            self.fact("horizon", &rows::with_rule(short(horizon), report));
         }
     }
 

@@ -14,7 +14,7 @@ use super::scored_part::{OfClass, ScoredPart};
 use super::trainings::{Training, trainings};
 use super::verdict::Network;
 use crate::CliError;
-use crate::pooled::{FoldRows, common_times, fold_of_rows, pooled};
+use crate::pooled::{FoldRows, fold_of_rows, pooled};
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 use crate::scored::{Scored, chosen_metrics, read_curves};
@@ -156,12 +156,11 @@ impl Common {
             return Scored::new(read(path)?, &self.cohort, &self.groups, Some(split), part);
         }
         let tables = paths.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
-        let grid = common_times(tables.iter().map(|table| &table.grid[..]));
         let mut folds = Vec::new();
         for (split, predictions) in self.splits.iter().zip(&tables) {
             folds.push(FoldRows { rows: split.rows(part), predictions, reading: settings.reading });
         }
-        let (rows, table) = pooled(&self.cohort, &folds, &grid)?;
+        let (rows, table) = pooled(&self.cohort, &folds, settings, &[])?;
         let fitted_on = rows.clone();
         Scored::of_rows(table, &self.cohort, &self.groups, rows, &fitted_on)
     }

@@ -353,6 +353,20 @@ mod tests {
     }
 
     #[test]
+    fn clusters_do_not_depend_on_the_order_of_rows_and_columns() {
+        // Without any structure, so that other starts end in other clusters.
+        let mut rng = seeds::stream(9, "noise", &[]);
+        let matrix = Array2::from_shape_fn((60, 3), |_| rng.random::<f64>());
+        let order: Vec<usize> = (0..60).map(|row| row * 7 % 60).collect();
+        let found = k_means(&matrix, &settings(5)).unwrap();
+        let turned = k_means(&matrix.select(Axis(0), &order), &settings(5)).unwrap();
+        assert_eq!(turned.labels, order.iter().map(|row| found.labels[*row]).collect::<Vec<_>>());
+        let swapped = k_means(&matrix.select(Axis(1), &[2, 0, 1]), &settings(5)).unwrap();
+        assert_eq!(swapped.labels, found.labels);
+        assert_ne!(k_means(&matrix, &KMeansSettings { seed: 2, ..settings(5) }).unwrap().labels, found.labels);
+    }
+
+    #[test]
     fn a_value_on_an_edge_belongs_to_the_bin_above() {
         // numpy 2.4.6: quantile([1, 2, 3, 4, 5], [1/3, 2/3]) = [2.33.., 3.66..]; linspace(1, 5, 5)[1:-1] = [2, 3, 4]
         let values = [1.0, 2.0, 3.0, 4.0, 5.0];

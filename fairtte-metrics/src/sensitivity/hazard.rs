@@ -181,7 +181,8 @@ mod tests {
         assert_relative_eq!(hazard.time_of_growth(2.0, 0.25).unwrap(), 2.5, max_relative = 1e-14);
         assert_eq!((hazard.time_of_growth(2.0, 0.6), hazard.time_of_growth(2.0, f64::INFINITY)), (None, None));
         assert_eq!(hazard.time_of_growth(3.0, 0.0), None);
-        assert_eq!(hazard.time_of_growth(2.0, 0.0), Some(2.0));
+        // Not at the time of the censoring, until which there was no event.
+        assert_eq!(hazard.time_of_growth(2.0, 0.0), Some(2.0_f64.next_up()));
     }
 
     #[test]
@@ -213,6 +214,6 @@ mod tests {
         let draw = |c: f64, delta: f64| draw_predicted((&curves, Reading::Linear, 0), (c, 9.0), delta, 1.0);
         assert_relative_eq!(draw(0.2, 45.0).unwrap(), 1.0, max_relative = 1e-12);
         assert_eq!(draw(0.2, -45.0), Some(3.0));
-        assert_eq!(draw(3.5, 0.0), Some(3.5));
+        assert_eq!(draw(3.5, 0.0), Some(3.5_f64.next_up()));
     }
 }

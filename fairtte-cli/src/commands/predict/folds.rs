@@ -75,7 +75,8 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     }
     let cohort = &folds[0].cohort;
     let rows: Vec<FoldRows<'_>> = folds.iter().map(Fold::rows).collect();
-    let (_, table) = pooled::pooled(cohort, &rows, &grid)?;
+    let (_, table) = pooled::pooled(cohort, &rows, &folds[0].run.evaluation, &arguments.horizon)?;
+    let grid = table.grid;
     let mut notes = Vec::new();
     let predicted: Vec<usize> = (0..cohort.n()).filter(|row| fold_of.contains_key(row)).collect();
     let n_missing = cohort.n() - predicted.len();

@@ -12,7 +12,7 @@ use ndarray::Array2;
 
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
 use super::{kept_model, scoring_of};
-use crate::baseline::{of_density, with_observed};
+use crate::baseline::{OWN_TIMES, of_density, with_observed};
 use crate::plural::counted;
 use crate::prepared::{Inputs, Prepared};
 use crate::progress::say;
@@ -95,7 +95,7 @@ fn grid_of(run: &RunFile, prepared: &Prepared, cut_points: &CutPoints) -> Result
     let train = prepared.cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
     let events = train.time().iter().zip(train.event()).filter(|(_, event)| **event).map(|(time, _)| *time);
     let n = predicted_rows(prepared).len();
-    Ok(PredictionGrid::at_times(with_observed(grid.times().to_vec(), events.collect(), n)))
+    Ok(PredictionGrid::at_times(with_observed(grid.times().to_vec(), events.collect(), OWN_TIMES[1], n)))
 }
 
 /// Name of the file of the curves.

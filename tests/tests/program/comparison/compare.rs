@@ -4,7 +4,12 @@
 
 use std::path::Path;
 
+use fairtte_data::predictions::{Rising, match_predictions};
+use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::{Reading, SurvivalCurves};
 use fairtte_tests::{SmallRun, fail, succeed};
+use ndarray::{Array2, Axis};
 use serde_json::Value;
 
 const COMPARE: &str = "
@@ -134,6 +139,34 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
     assert!(!folder.path().join("run").exists());
 }
 
+/// C^td of the test samples of all folds, every curve read at the event times on the grid of its own fold, up to the last time that all
+/// grids have; and the number of grids.
+fn each_on_its_own_grid(folds: &[String]) -> (f64, usize) {
+    let (cohort, _) = read_cohort(&Path::new(&folds[0]).join("cohort.parquet")).unwrap();
+    let outcomes = cohort.outcomes(&cohort.all_rows()).unwrap();
+    let mut times = outcomes.time().to_vec();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let mut survival = Array2::zeros((cohort.n(), times.len()));
+    let read = |fold: &String| read_predictions(&Path::new(fold).join("predictions.parquet"), Rising::Refuse).unwrap();
+    let tables: Vec<_> = folds.iter().map(read).collect();
+    let end = tables.iter().map(|table| table.grid[table.grid.len() - 1]).fold(f64::INFINITY, f64::min);
+    for (fold, table) in folds.iter().zip(&tables) {
+        let split = Split::read_csv(&Path::new(fold).join("split.csv"), &cohort).unwrap();
+        let order = match_predictions(&cohort, split.rows(Part::Test), &table.samples).unwrap();
+        let curves = SurvivalCurves::new(table.grid.clone(), table.survival.select(Axis(0), &order)).unwrap();
+        for (place, time) in times.iter().enumerate() {
+            for (row, value) in split.rows(Part::Test).iter().zip(curves.all_at(time.min(end), Reading::default())) {
+                survival[[*row, place]] = value;
+            }
+        }
+    }
+    let mut grids: Vec<_> = tables.into_iter().map(|table| table.grid).collect();
+    grids.dedup();
+    let curves = SurvivalCurves::new(times, survival).unwrap();
+    (concordance_td(&outcomes, &curves, Reading::Step, TiedPredictions::Strict).unwrap().value, grids.len())
+}
+
 #[test]
 fn folds_are_trained_and_evaluated_together() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,6 +208,9 @@ fn folds_are_trained_and_evaluated_together() {
     let values: Vec<f64> = by_select.filter_map(|row| row["chosen"]["test"]["value"].as_f64()).collect();
     let alone = of_alone["overall"]["value"].as_f64().unwrap();
     assert!(values.iter().any(|value| (value - alone).abs() < 1e-12), "{alone} not in {values:?}, {scores}");
+    let (expected, n_grids) = each_on_its_own_grid(&folds);
+    assert!(n_grids > 1, "the folds share their times, so that nothing is tested");
+    assert!((alone - expected).abs() < 1e-12, "{alone}, {expected}");
 
     // Means over the folds, with standard errors.
     let table = std::fs::read_to_string(output.join("tables/folds.csv")).unwrap();
