@@ -136,13 +136,13 @@ impl<'a> Arranged<'a> {
             }
             n_unpaired += other.keys().filter(|trial| !one.contains_key(*trial)).count();
         }
-        (tied_within_units(differences), n_unpaired)
+        (tied_within_units(&differences), n_unpaired)
     }
 }
 
 /// The differences, where those whose sizes are no further apart than their unit have the size of the smallest of them, and those within
 /// a unit of 0 are 0: settings have different units, so that rounding each to its own would part equal differences.
-fn tied_within_units(differences: Vec<(f64, f64)>) -> Vec<f64> {
+fn tied_within_units(differences: &[(f64, f64)]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..differences.len()).collect();
     order.sort_by(|a, b| differences[*a].0.abs().total_cmp(&differences[*b].0.abs()));
     let (mut found, mut size) = (vec![0.0; differences.len()], 0.0);

@@ -71,7 +71,9 @@ impl Units {
     pub(crate) fn samples_of(&self, chosen: &[u32], samples: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let last = chosen.iter().max().map_or(0, |last| *last as usize + 1);
         let mut is_chosen = vec![false; last];
-        chosen.iter().for_each(|unit| is_chosen[*unit as usize] = true);
+        for unit in chosen {
+            is_chosen[*unit as usize] = true;
+        }
         samples.into_iter().filter(|sample| is_chosen.get(self.of(*sample) as usize) == Some(&true)).collect()
     }
 
