@@ -219,8 +219,8 @@ fn samples_of_a_subject_are_drawn_together_and_noise_predicts_nothing() {
     assert!(by_sample < 0.2, "copies of a sample predict it: {by_sample}");
     // One sample per subject is drawn as without subjects.
     let (covariates, outcomes, subjects) = noise(1);
-    let named = forest.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default()).unwrap();
-    assert_eq!(named, forest.fit(&covariates, &outcomes).unwrap());
+    let alone_too = forest.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default()).unwrap();
+    assert_eq!(alone_too, forest.fit(&covariates, &outcomes).unwrap());
 }
 
 #[test]
@@ -240,6 +240,6 @@ fn boosting_holds_out_all_samples_of_a_subject() {
     assert!(alone < 40 && together < 40, "{alone} {together}");
     assert!(by_sample > 100, "{by_sample}");
     let (covariates, outcomes, subjects) = noise(1);
-    let named = settings.fit_subjects(&covariates, &outcomes, &subjects, &Stop::default()).unwrap();
-    assert_eq!(named, settings.fit(&covariates, &outcomes).unwrap());
+    let fitted = settings.fit_subjects(&covariates, &outcomes, &subjects, &Stop::default()).unwrap();
+    assert_eq!(fitted, settings.fit(&covariates, &outcomes).unwrap());
 }
