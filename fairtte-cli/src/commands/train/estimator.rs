@@ -64,6 +64,10 @@ pub(super) fn fit_estimator(
     say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));
     write_json(&folder.fit_checks(), &checks)?;
     let rows = predicted_rows(prepared);
+    let n_added = grid.times().len() - cut_points.n();
+    if n_added > 0 {
+        say(format!("predicting at the times of the grid and {n_added} more"));
+    }
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
     let survival = curves.into_survival();
