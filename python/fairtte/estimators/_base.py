@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _fairtte, _inputs
+from .. import _fairtte, _inputs, _labels
 from .._errors import FairtteError, MetricError
 from ._curves import StepFunction
 
@@ -99,6 +99,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             raise MetricError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         settings = json.dumps(self._settings())
         covariates = self._covariates(X, reset=True)
+        _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y)
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         if len(time) != len(covariates):
             raise MetricError(f"X has {len(covariates)} rows and y {len(time)}, expected as many")
@@ -119,6 +120,8 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
     def _covariates(self, X: Any, reset: bool) -> NDArray[Any]:
         if not reset and not hasattr(self, "_fitted"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        if isinstance(X, np.ma.MaskedArray):
+            raise MetricError("X is a masked array, expected one without missing values")
         if _validate_data is not None:
             # Its sentences are part of scikit-learn's contract.
             found: NDArray[Any] = _validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
