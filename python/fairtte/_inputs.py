@@ -191,7 +191,7 @@ def values_of(column: Any, name: str) -> list[Any]:
         if found.ndim == 0:
             raise MetricError(f"{name} is {column!r}, expected a column with one value for each sample")
         values = list(found)
-    if any(isinstance(value, np.ndarray | list) for value in values[:1]):
+    if any(isinstance(value, np.ndarray | list) and value is not np.ma.masked for value in values[:1]):
         raise MetricError(f"{name} has more than one dimension, expected a column")
     if _is_masked(column):
         values = [None if mask else value for value, mask in zip(values, np.ma.getmaskarray(column), strict=True)]
@@ -222,7 +222,7 @@ def declared_levels(column: Any) -> list[Any] | None:
         categories = getattr(getattr(column, "cat", column), "categories", None)
         return None if categories is None else list(categories)
     if library(column) == "polars" and str(column.dtype).startswith("Enum"):
-        return [str(value) for value in column.cat.get_categories()]
+        return [str(value) for value in column.dtype.categories]
     return None
 
 

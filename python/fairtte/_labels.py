@@ -49,6 +49,6 @@ def require_one_order(**arguments: Any) -> None:
         differ = "the same labels in another order" if is_same else "other labels"
         place = next(k for k, (one, other) in enumerate(zip(first, second, strict=True)) if not one == other)
         raise MetricError(
-            f"{second_name} has {differ} than {first_name}: row {place} is {second[place]!r} in one and {first[place]!r} in the other; "
+            f"{second_name} has {differ} than {first_name}: row {place} is {second[place]} in one and {first[place]} in the other; "
             "expected one order, or arrays (.to_numpy()) if the rows do match"
         )

@@ -40,7 +40,7 @@ class Selection:
         for run in self._found["runs"]:
             standing = run["standing"]
             name = standing if isinstance(standing, str) else next(iter(standing))
-            detail = None if isinstance(standing, str) else json.dumps(standing[name])
+            detail = None if isinstance(standing, str) else ", ".join(f"{key} {of}" for key, of in standing[name].items())
             rows.append({"run": run["run"], "value": run["value"], "standing": name, "reason": detail})
         for run in self._found["excluded"]:
             rows.append({"run": run["run"], "value": None, "standing": "excluded", "reason": run["reason"]})

@@ -48,7 +48,8 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
+        // By way of a value, whose keys are sorted.
+        Ok(serde_json::to_value(self)?.to_string())
     }
 }
 
