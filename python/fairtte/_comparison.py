@@ -13,7 +13,7 @@ from ._errors import MetricError
 def names_of(first: Audit, second: Audit, names: tuple[str, str] | None) -> tuple[str, str]:
     """What two models are called in a comparison; another kind of evaluation is an error."""
     if type(first) is not type(second):
-        raise MetricError(f"other is a {type(second).__name__}, expected an {type(first).__name__}")
+        raise MetricError(f"other is a {type(second).__name__}, expected {'an' if type(first).__name__ == 'Evaluation' else 'a'} {type(first).__name__}")
     if names is not None:
         if isinstance(names, str) or len(names) != 2:
             raise MetricError(f"names is {names!r}, expected two names")
@@ -39,7 +39,7 @@ class Comparison:
         self._kind = kind
 
     def __repr__(self) -> str:
-        lines = [f"{pair['label']:<22} {_shown_difference(pair['overall'])}" for pair in self._pairs]
+        lines = [f"{pair['metric']:<24} {_shown_difference(pair['overall'])}" for pair in self._pairs]
         names = f"{self._pairs[0]['first']} minus {self._pairs[0]['second']}" if self._pairs else "no metrics"
         return "\n".join([f"Comparison: {names}", *lines])
 

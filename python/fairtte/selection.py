@@ -11,6 +11,7 @@ from ._errors import MetricError
 from .classes import ClassEvaluation
 from .evaluation import Evaluation
 
+_AN = {"Evaluation": "an Evaluation", "ClassEvaluation": "a ClassEvaluation"}
 _CRITERIA = ("overall", "minimax", "dto", "fairness")
 
 
@@ -182,7 +183,7 @@ def _of_evaluations(
     first_run, first = next(iter(runs.items()))
     for run, evaluation in runs.items():
         if type(evaluation) is not type(first):
-            raise MetricError(f'"{run}" is a {type(evaluation).__name__}, expected a {type(first).__name__} as "{first_run}"')
+            raise MetricError(f'"{run}" is a {type(evaluation).__name__}, expected {_AN[type(first).__name__]} as "{first_run}"')
         found = evaluation._metric(metric)
         if found is None:
             raise MetricError(f'"{run}" has no metric "{metric}", expected one of its evaluation')

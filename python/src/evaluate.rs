@@ -127,7 +127,7 @@ impl Evaluated {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
         require_same("times or events", own.outcomes == other.outcomes)?;
         require_same("subjects or groups", own.subjects == other.subjects && own.groups == other.groups)?;
-        require_same("train, the sample of the censoring curve,", own.censoring == other.censoring)?;
+        require_same("training samples (train)", own.censoring == other.censoring)?;
         require_same("settings", own.settings == other.settings)?;
         let found = compute_showing(py, threads, show.as_ref(), move |stop, _| {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
