@@ -13,7 +13,8 @@ from ._errors import MetricError
 def names_of(first: Audit, second: Audit, names: tuple[str, str] | None) -> tuple[str, str]:
     """What two models are called in a comparison; another kind of evaluation is an error."""
     if type(first) is not type(second):
-        raise MetricError(f"other is a {type(second).__name__}, expected {'an' if type(first).__name__ == 'Evaluation' else 'a'} {type(first).__name__}")
+        expected = "an Evaluation" if type(first).__name__ == "Evaluation" else f"a {type(first).__name__}"
+        raise MetricError(f"other is a {type(second).__name__}, expected {expected}")
     if names is not None:
         if isinstance(names, str) or len(names) != 2:
             raise MetricError(f"names is {names!r}, expected two names")

@@ -47,6 +47,8 @@ def array(value: Any, name: str) -> Array:
     if library(value) == "torch":
         value = of_tensor(value)
     elif library(value) in ("pandas", "polars"):
+        if not hasattr(value, "to_numpy"):
+            raise MetricError(f"{name} is a {type(value).__name__}, expected its collect() or to_frame()")
         value = value.to_numpy()
     try:
         found = np.asarray(value)

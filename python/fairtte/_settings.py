@@ -73,6 +73,13 @@ def number(value: Any, name: str) -> float:
         raise MetricError(f"{name} is {value!r}, expected a number") from None
 
 
+def whole(value: Any, name: str) -> int:
+    """A whole number >= 0 that fits into 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**64:
+        raise MetricError(f"{name} is {value!r}, expected a whole number >= 0")
+    return int(value)
+
+
 def names(value: Any, name: str) -> list[str]:
     """A list of names, or a single one."""
     if isinstance(value, str):

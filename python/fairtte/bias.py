@@ -180,7 +180,8 @@ def bias_sources(
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
     chosen = settings | {"n_permutations": permutations, "n_replicates": replicates, "seed": seed}
     found = _fairtte.bias_sources(
-        _inputs.matrix(features, "features"), observed, events, attributes, intersections, subjects, components,
+        _inputs.matrix(features, "features"), observed, events, attributes, intersections, subjects,
+        _settings.whole(components, "components"),
         _settings.to_json(chosen), threads,
     )  # fmt: skip
     return BiasSources(json.loads(found), _inputs.frame_library(features, groups, time, event))

@@ -73,7 +73,8 @@ def run_program(
     quiet: bool = False,
 ) -> str:
     """Runs ``fairtte ARGUMENTS`` and returns its standard output. What it says on standard error is shown meanwhile
-    (``sys.stderr``) unless ``quiet``. Ctrl-C is passed on to all its processes: a training then writes its checkpoint and can be resumed.
+    (``sys.stderr``) unless ``quiet``. Ctrl-C is passed on to all its processes: a training
+    then writes its checkpoint and can be resumed.
 
     Raises :class:`fairtte.RunError` with the exit code and the sentence of the program.
     """

@@ -81,6 +81,8 @@ def test_rows_are_read_by_position_where_labels_say_nothing(cohort):
     assert evaluate(c, time=some["time"], event=some["event"], groups=some[["sex"]])["ibs"].value == expected
     # The numbers of the rows are the labels of whoever gives none.
     assert evaluate(c, survival=pd.DataFrame(c.survival), time=some["time"], event=some["event"])["ibs"].value == expected
+    # The values of an index are no labels.
+    assert evaluate(c, time=pd.Index(c.time), event=some["event"])["ibs"].value == expected
     mixed = evaluate(c, time=pl.Series(c.time), event=some["event"], subject=pd.Series(range(400)))
     assert mixed["ibs"].value == expected
     # A model of lifelines has the labels of its samples as columns.
@@ -110,7 +112,8 @@ def test_levels_keep_the_order_that_they_were_given(cohort):
 
 def test_an_attribute_of_many_values_is_refused(cohort):
     c = cohort
-    with pytest.raises(fairtte.MetricError, match=r'groups\["age"\] has 40 different values, expected at most 20: cut .*cuts=\{"age": \[60\]\}'):
+    message = r'groups\["age"\] has 40 different values, expected at most 20: cut .*cuts=\{"age": \[60\]\}'
+    with pytest.raises(fairtte.MetricError, match=message):
         evaluate(c, groups={"age": c.age})
     twenty = evaluate(c, groups={"age": c.age % 20})
     assert len(twenty.by_group) == 20

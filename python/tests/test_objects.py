@@ -65,7 +65,8 @@ def test_what_cannot_be_sent_says_what_can(cohort, tmp_path):
     assert samples.attributes == ["sex"] and copy.deepcopy(samples).n == 30
     with pytest.raises(TypeError, match=r"a Cohort cannot be pickled, expected its to_pandas\(\)"):
         pickle.dumps(samples)
-    for arguments, message in [({"seed": -1}, "seed is -1"), ({"seed": 1.5}, "seed is 1.5"), ({"fractions": (0.5, 0.5)}, "expected three shares")]:
+    wrong = [({"seed": -1}, "seed is -1"), ({"seed": 1.5}, "seed is 1.5"), ({"fractions": (0.5, 0.5)}, "expected three shares")]
+    for arguments, message in wrong:
         with pytest.raises(fairtte.DataError, match=message):
             samples.split(**arguments)
 
@@ -124,7 +125,8 @@ def test_columns_have_one_type(cohort, monkeypatch):
     for make, kind in ((pd.DataFrame, pd), (pl.DataFrame, pl)):
         groups = make({"sex": c.sex})
         quick = {"groups": groups, "metrics": ["c-td", "ibs"], "replicates": 0, "permutations": 0}
-        without, undefined = evaluate(c, **quick), evaluate(c, **(quick | {"groups": make({"sex": np.where(np.arange(400) < 3, "X", c.sex)})}))
+        small = make({"sex": np.where(np.arange(400) < 3, "X", c.sex)})
+        without, undefined = evaluate(c, **quick), evaluate(c, **(quick | {"groups": small}))
         found = evaluate(c, **(quick | {"replicates": 20, "permutations": 9}))
         for name in ("overall", "by_group", "differences", "gaps"):
             frames = [getattr(evaluation, name) for evaluation in (without, undefined, found)]

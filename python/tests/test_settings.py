@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import fairtte
@@ -73,6 +74,7 @@ def test_what_is_missing_is_said_with_its_place(cohort):
         ({"time": [pd.NA, *c.time[1:]]}, r"time\[0\] is missing, expected a number"),
         ({"time": [{}, *c.time[1:]]}, r"time\[0\] is \{\}, expected a number"),
         ({"train": pd.DataFrame({"time": c.time, "event": c.event})}, r'train is a DataFrame, expected \(time, event\), such as'),
+        ({"survival": pl.DataFrame(c.survival).lazy()}, r"survival is a LazyFrame, expected its collect\(\)"),
         ({"train": c.time}, r"train is no pair of arrays, expected \(time, event\)"),
         ({"time": pd.DataFrame({"time": c.time}), "event": c.event}, r"time is a DataFrame of the shape \(400, 1\), expected a vector"),
     ]:

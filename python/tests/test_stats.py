@@ -142,6 +142,7 @@ def test_sources_of_bias():
         ({"n_clusters": 1}, "n_clusters is 1"),
         ({"no_such": 1}, "no_such is no argument of bias_sources, expected one of: features"),
         ({"components": 0}, "0, expected"),
+        ({"components": -1}, "components is -1, expected a whole number"),
         ({"groups": {}}, "groups is empty"),
     ]:
         with pytest.raises(fairtte.MetricError, match=message):
