@@ -227,10 +227,13 @@ class Audit:
         return "\n".join([f"Evaluation of {self.name}: n = {self._report['n']}, {events} = {self._report[key]}", *lines])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
+        attributes = self._metrics()[0]["attributes"] if self._metrics() else []
+        names = ["metric", "all samples", *(f"gap of {a['attribute']}" for a in attributes)]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        rows = f"<tr>{head}</tr>" + "".join(
             f"<tr><td>{html.escape(m['label'])}</td><td>{html.escape(repr(Estimate(m['overall'])))}</td>"
             + "".join(
-                f"<td>{html.escape(a['attribute'])}: gap {html.escape(repr(Estimate(a['gap'])))}</td>"
+                f"<td>{html.escape(repr(Estimate(a['gap'])))}</td>"
                 for a in m["attributes"]
             )
             + "</tr>"

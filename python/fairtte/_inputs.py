@@ -319,7 +319,8 @@ def to_frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str], kind: str)
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(value, int | float | np.number) for value in values)
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float | np.number) for value in known)
 
 
 def _as_array(values: list[Any], is_number: bool) -> Array:

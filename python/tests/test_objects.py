@@ -84,6 +84,11 @@ def test_names_of_metrics(cohort):
             found[name]
 
 
+def test_the_table_of_a_notebook_has_a_head(cohort):
+    table = evaluate(cohort, groups={"sex": cohort.sex, "<b>": cohort.age > 60}, metrics=["ibs"])._repr_html_()
+    assert "<tr><th>metric</th><th>all samples</th><th>gap of sex</th><th>gap of &lt;b&gt;</th></tr><tr><td>IBS</td><td>" in table
+
+
 def test_a_comparison_shows_its_differences(cohort):
     c = cohort
     found = evaluate(c, metrics=["c-td"], name="a").compare(evaluate(c, metrics=["c-td"], survival=c.survival**0.9, name="b"))
