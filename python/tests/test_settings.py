@@ -9,6 +9,7 @@ import pytest
 
 import fairtte
 from fairtte import _fairtte, _settings, pycox
+from fairtte.estimators import RandomSurvivalForest
 from fairtte.survival_eval import SurvivalEvaluator
 
 QUICK = {"replicates": 0, "permutations": 0, "metrics": ["ibs"]}
@@ -115,6 +116,11 @@ def test_settings_of_a_class_are_named_too(cohort):
             fairtte.evaluate_binary(**({"probability": probability, "label": c.event, "replicates": 0} | arguments))
     with pytest.raises(fairtte.MetricError, match="permutations is -1"):
         fairtte.bias_sources(c.survival, c.time, c.event, groups={"sex": c.sex}, permutations=-1)
+
+
+def test_more_columns_than_there_are_cannot_be_drawn(cohort):
+    with pytest.raises(fairtte.MetricError, match="max_features is 99, expected at most 1, the columns of X"):
+        RandomSurvivalForest(n_estimators=2, max_features=99).fit(cohort.risk[:, None], cohort.y)
 
 
 def test_arguments_of_other_packages_keep_their_names(cohort):

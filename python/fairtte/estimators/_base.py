@@ -103,6 +103,9 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         if len(time) != len(covariates):
             raise MetricError(f"X has {len(covariates)} rows and y {len(time)}, expected as many")
+        most = getattr(self, "max_features", None)
+        if isinstance(most, int | np.integer) and most > covariates.shape[1]:
+            raise MetricError(f"max_features is {most}, expected at most {covariates.shape[1]}, the columns of X")
         names = getattr(self, "feature_names_in_", None)
         columns = [str(name) for name in names] if names is not None else [str(k) for k in range(covariates.shape[1])]
         subjects = None
@@ -164,7 +167,8 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             Whether to return an array ``[n, k]`` at ``unique_times_`` (all observed times of the fit) in place of
             ``[n]`` functions of time (:class:`StepFunction`).
         times : array [k]
-            Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB.
+            Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB. After the last observed
+            time of the fit the last value stays, of an ``AFT`` its curve goes on.
 
         Raises
         ------
