@@ -2,14 +2,15 @@
 //! that hold curves and outcomes themselves.
 
 use fairtte_metrics::evaluation::{ClassGroups, ClassReport, Coverage, HorizonReport, ScoredCohort};
-use fairtte_metrics::{EvaluationReport, EvaluationSettings, MetricError, Outcomes};
-use serde::Serialize;
+use fairtte_metrics::{EvaluationReport, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
+use fairtte_records::Warning;
+use serde::{Deserialize, Serialize};
 
 use crate::CliError;
 use crate::baseline::{self, CovariateColumn};
 use crate::commands::warnings_of_class;
 use crate::report::{ClassNumbers, ClassPage, Page, render_class_page, render_page, threshold_sentence};
-use crate::scored::Scored;
+use crate::scored::{Scored, equal_curves};
 
 /// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
 /// levels.
@@ -52,8 +53,16 @@ pub struct About {
     pub censoring: String,
     /// Name and value of what a reader should know of the model.
     pub facts: Vec<(String, String)>,
+    /// What must be read before the numbers, one paragraph each: [`warnings`] or [`class_warnings`].
+    pub warnings: Vec<String>,
     /// Remarks, one paragraph each.
     pub notes: Vec<String>,
+}
+
+impl About {
+    fn warnings(&self) -> Vec<Warning> {
+        self.warnings.iter().map(|text| Warning { name: String::new(), text: text.clone() }).collect()
+    }
 }
 
 /// Checks that curves and outcomes are in the same unit of time, and says which samples the curves do not cover.
@@ -65,13 +74,25 @@ pub fn coverage_notes(input: &ScoredCohort<'_>, settings: &EvaluationSettings) -
     Ok(Coverage::of(input.outcomes, input.curves, settings.reading).sentences(settings.reading))
 }
 
+/// What must be read before the numbers of an evaluation: that all curves are equal, that the ranking is not shown to be better
+/// than guessing, that groups are censored differently.
+pub fn warnings(report: &EvaluationReport, curves: &SurvivalCurves) -> Vec<String> {
+    let sample = "evaluated sample";
+    let equal = equal_curves(curves, sample).into_iter().collect();
+    let found = Scored::with_censoring(report, Scored::with_ranking(report, sample, None, equal));
+    found.into_iter().map(|warning| warning.text).collect()
+}
+
+/// The same of probabilities of a class.
+pub fn class_warnings(report: &ClassReport, groups: &ClassGroups) -> Vec<String> {
+    warnings_of_class(report, groups, 0).into_iter().map(|warning| warning.text).collect()
+}
+
 /// The page that `fairtte evaluate` writes: one HTML file that needs no other.
 ///
 /// # Errors
 /// [`CliError`] if a figure cannot be drawn, which no input should cause.
 pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline>) -> Result<String, CliError> {
-    let warnings = Scored::with_ranking(report, "evaluated sample", None, Vec::new());
-    let warnings = Scored::with_censoring(report, warnings);
     Ok(render_page(&Page {
         title: &about.title,
         subtitle: "",
@@ -85,14 +106,14 @@ pub fn page(report: &EvaluationReport, about: &About, baseline: Option<&Baseline
         epochs: &[],
         monitor: "",
         flow: &[],
-        warnings: &warnings,
+        warnings: &about.warnings(),
         notes: &about.notes,
         csv: "evaluation.csv",
     })?)
 }
 
 /// Where the threshold of a class comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum ThresholdChoice {
     /// It was not chosen.
@@ -141,7 +162,7 @@ pub fn class_page(
         },
         censoring: &about.censoring,
         threshold: &threshold,
-        warnings: &warnings_of_class(report, groups, 0),
+        warnings: &about.warnings(),
         notes: &about.notes,
         csv: "evaluation.csv",
     })?)

@@ -134,15 +134,7 @@ impl Scored {
     /// Returns `warnings`, with an additional one if the curves of all samples are equal; `sample` names the scored
     /// samples.
     pub(crate) fn with_warning(&self, mut warnings: Vec<Warning>, sample: &str) -> Vec<Warning> {
-        if self.curves.spread().is_none_or(|spread| spread > SURVIVAL_TOLERANCE) {
-            return warnings;
-        }
-        let text = format!(
-            "All {} curves of the {sample} are equal: the model does not distinguish any samples. C^td, AUC^td and their gaps \
-             between groups are those of random guessing and say nothing about fairness.",
-            self.curves.n()
-        );
-        warnings.push(Warning { name: EQUAL_PREDICTIONS.to_owned(), text });
+        warnings.extend(equal_curves(&self.curves, sample));
         warnings
     }
 
@@ -221,6 +213,17 @@ impl Scored {
         };
         Ok(Self { curves, ..self })
     }
+}
+
+/// The warning that the curves of all samples are equal; `sample` names the scored samples.
+pub(crate) fn equal_curves(curves: &SurvivalCurves, sample: &str) -> Option<Warning> {
+    curves.spread().filter(|spread| *spread <= SURVIVAL_TOLERANCE)?;
+    let text = format!(
+        "All {} curves of the {sample} are equal: the model does not distinguish any samples. C^td, AUC^td and their gaps \
+         between groups are those of random guessing and say nothing about fairness.",
+        curves.n()
+    );
+    Some(Warning { name: EQUAL_PREDICTIONS.to_owned(), text })
 }
 
 /// Evaluation times or a horizon that were given and cannot be used are an error, and not an undefined part of a report.

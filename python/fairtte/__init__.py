@@ -10,10 +10,11 @@ scikit-learn, :mod:`fairtte.stats` tests of several models; :mod:`fairtte.sksurv
 from importlib import import_module
 from typing import Any
 
-from ._errors import DataError, FairtteError, InternalError, MetricError, RunError
+from ._errors import DataError, FairtteError, FairtteWarning, InternalError, MetricError, RunError
 from ._fairtte import __version__
 from ._audit import Estimate
-from .evaluation import Comparison, Evaluation, evaluate, metric_names
+from ._comparison import Comparison
+from .evaluation import Evaluation, evaluate, metric_names
 
 __all__ = [
     "BiasSources",
@@ -23,6 +24,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "FairtteError",
+    "FairtteWarning",
     "InternalError",
     "MetricError",
     "Predictions",

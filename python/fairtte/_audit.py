@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _inputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Estimate:
@@ -66,11 +70,29 @@ class Audit:
         return next((found for found in self._metrics() if found["name"] == wanted), None)
 
     def __getitem__(self, metric: str) -> Estimate:
-        found = self._metric(metric)
+        found = self._metric(metric) if isinstance(metric, str) else None
         if found is None:
-            names = ", ".join(found["name"] for found in self._metrics())
-            raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {names}")
+            names = [found["name"] for found in self._metrics()]
+            # One of decisions or about a time comes once for each threshold or time.
+            near = [name for name in names if name.startswith((f"{metric}:", f"{metric}@"))]
+            near = near or get_close_matches(str(metric), names, 3, 0.6) or names
+            raise KeyError(f"{metric} is not a metric of this evaluation, expected one of: {', '.join(near)}")
         return Estimate(found["overall"])
+
+    def __iter__(self) -> Iterator[str]:
+        return (found["name"] for found in self._metrics())
+
+    def __contains__(self, metric: object) -> bool:
+        return isinstance(metric, str) and self._metric(metric) is not None
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Nothing of an evaluation changes but its attributes.
+        found = type(self).__new__(type(self))
+        found.__dict__ |= self.__dict__
+        return found
 
     _NUMBERS = ("value", "lower", "upper", "n", "events", "reason")
 
@@ -205,10 +227,13 @@ class Audit:
         return "\n".join([f"Evaluation of {self.name}: n = {self._report['n']}, {events} = {self._report[key]}", *lines])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
+        attributes = self._metrics()[0]["attributes"] if self._metrics() else []
+        names = ["metric", "all samples", *(f"gap of {a['attribute']}" for a in attributes)]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        rows = f"<tr>{head}</tr>" + "".join(
             f"<tr><td>{html.escape(m['label'])}</td><td>{html.escape(repr(Estimate(m['overall'])))}</td>"
             + "".join(
-                f"<td>{html.escape(a['attribute'])}: gap {html.escape(repr(Estimate(a['gap'])))}</td>"
+                f"<td>{html.escape(repr(Estimate(a['gap'])))}</td>"
                 for a in m["attributes"]
             )
             + "</tr>"

@@ -51,6 +51,19 @@ class RunError(FairtteError):
         return (type(self), (str(self), self.exit_code))
 
 
+class FairtteWarning(UserWarning):
+    """What must be read before the numbers of an evaluation: all predictions are equal, the ranking is not shown to be better than
+    guessing, groups are censored differently. :attr:`fairtte.Evaluation.notes` has the same sentence.
+
+    >>> import warnings, fairtte
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     found = fairtte.evaluate_binary([0.5] * 4, [1, 1, 0, 0], replicates=0, permutations=0)
+    >>> caught[0].category is fairtte.FairtteWarning, str(caught[0].message) == found.notes[0]
+    (True, True)
+    """
+
+
 class InternalError(FairtteError, RuntimeError):
     """The package failed where it never should, whatever the input; the message says how to report it.
 

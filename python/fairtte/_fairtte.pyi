@@ -32,8 +32,12 @@ __all__ = [
     "read_curves",
     "read_data",
     "read_run",
+    "restored",
+    "restored_classes",
     "select",
     "self_test",
+    "state",
+    "state_of_classes",
     "uno",
     "wilcoxon",
 ]
@@ -46,6 +50,9 @@ _Columns = list[tuple[str, list[str | None]]]
 
 @final
 class Evaluated:
+    @property
+    def said(self) -> tuple[list[str], list[str]]: ...
+    def is_of_same_samples(self, other: Evaluated, attribute: str | None = None) -> bool: ...
     def to_json(self) -> str: ...
     def to_html(
         self,
@@ -65,6 +72,9 @@ class Evaluated:
 
 @final
 class EvaluatedClasses:
+    @property
+    def warnings(self) -> list[str]: ...
+    def is_of_same_samples(self, other: EvaluatedClasses, attribute: str | None = None) -> bool: ...
     def to_json(self) -> str: ...
     def to_html(
         self,
@@ -225,6 +235,10 @@ def evaluate(
     show: Callable[[int, int], None] | None = None,
     threads: int | None = None,
 ) -> Evaluated: ...
+def state(evaluated: Evaluated) -> tuple[Any, Any, list[str], Any]: ...
+def restored(arrays: Any, groups: Any, subjects: list[str], texts: Any) -> Evaluated: ...
+def state_of_classes(evaluated: EvaluatedClasses) -> tuple[Any, Any, list[str], Any]: ...
+def restored_classes(arrays: Any, groups: Any, subjects: list[str], texts: Any) -> EvaluatedClasses: ...
 def harrell(
     event: _Flags, time: _Numbers, estimate: _Numbers, near: bool, threads: int | None = None
 ) -> tuple[float, int, int, int, int]: ...

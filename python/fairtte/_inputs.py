@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from numpy.typing import NDArray
 from ._errors import FairtteError, MetricError
 
 Array = NDArray[Any]
+
+# Most different values of an attribute, as the program has it, and most levels of one that declares them.
+MOST_VALUES = 20
+MOST_LEVELS = 100
+_CAUSES = "one of several causes is evaluated by the program: fairtte evaluate --cause"
 
 
 def library(value: object) -> str:
@@ -41,29 +47,47 @@ def array(value: Any, name: str) -> Array:
     if library(value) == "torch":
         value = of_tensor(value)
     elif library(value) in ("pandas", "polars"):
+        if not hasattr(value, "to_numpy"):
+            raise MetricError(f"{name} is a {type(value).__name__}, expected its collect() or to_frame()")
         value = value.to_numpy()
     try:
         found = np.asarray(value)
     except ValueError as error:
         raise MetricError(f"{name} is no array: {error}") from None
-    if isinstance(value, np.ma.MaskedArray):
+    if _is_masked(value) or isinstance(value, list | tuple) and any(_is_masked(item) for item in value):
         raise MetricError(f"{name} is a masked array, expected one without missing values")
+    return found
+
+
+def _is_masked(value: Any) -> bool:
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def vector(value: Any, name: str) -> Array:
+    """An array of one dimension."""
+    found = array(value, name)
+    if found.ndim != 1:
+        shown = f"{value!r}" if found.ndim == 0 else f"a {type(value).__name__} of the shape {found.shape}"
+        raise MetricError(f"{name} is {shown}, expected a vector")
     return found
 
 
 def numbers(value: Any, name: str) -> NDArray[np.float64]:
     """A vector of numbers in double precision."""
-    found = array(value, name)
-    if found.ndim != 1:
-        raise MetricError(f"{name} has the shape {found.shape}, expected a vector")
-    return _to_double(found, name)
+    return _to_double(vector(value, name), name)
 
 
-def _to_double(found: Array, name: str) -> NDArray[np.float64]:
+def _to_double(found: Array, name: str, expected: str = "a number") -> NDArray[np.float64]:
     if found.dtype.kind == "O":
         try:
             return np.ascontiguousarray(found, dtype=np.float64)
         except (TypeError, ValueError):
+            for place in np.ndindex(found.shape):
+                value, at = found[place], ", ".join(str(k) for k in place)
+                if _is_missing(value):
+                    raise MetricError(f"{name}[{at}] is missing, expected {expected}") from None
+                if not isinstance(value, int | float | np.number | np.bool_):
+                    raise MetricError(f"{name}[{at}] is {value!r}, expected {expected}") from None
             raise MetricError(f"{name} has the type object, expected numbers") from None
     if found.dtype.kind not in "fiub":
         raise MetricError(f"{name} has the type {found.dtype}, expected numbers")
@@ -73,15 +97,17 @@ def _to_double(found: Array, name: str) -> NDArray[np.float64]:
 
 def flags(value: Any, name: str) -> NDArray[np.bool_]:
     """A vector of event indicators: booleans, or numbers that are 0 or 1."""
-    found = array(value, name)
-    if found.ndim != 1:
-        raise MetricError(f"{name} has the shape {found.shape}, expected a vector")
+    found = vector(value, name)
     if found.dtype == np.bool_:
         return np.ascontiguousarray(found)
-    as_numbers = _to_double(found, name)
+    expected = "0 or 1, or False or True"
+    as_numbers = _to_double(found, name, expected)
     wrong = np.flatnonzero((as_numbers != 0) & (as_numbers != 1))
     if len(wrong):
-        raise MetricError(f"{name}[{wrong[0]}] is {as_numbers[wrong[0]]}, expected 0 or 1, or False or True")
+        first = as_numbers[wrong[0]]
+        codes = as_numbers[wrong]
+        hint = f"; {_CAUSES}" if name == "event" and np.all(np.isfinite(codes) & (codes > 1) & (codes % 1 == 0)) else ""
+        raise MetricError(f"{name}[{wrong[0]}] is {'missing' if np.isnan(first) else first}, expected {expected}{hint}")
     return np.asarray(as_numbers == 1, dtype=np.bool_)
 
 
@@ -89,21 +115,39 @@ def matrix(value: Any, name: str) -> Array:
     """A matrix of float32 or float64, C or Fortran order, not copied if it is one."""
     found = array(value, name)
     if found.ndim != 2:
-        raise MetricError(f"{name} has the shape {found.shape}, expected a matrix")
+        hint = f"; {_CAUSES}" if name == "survival" and found.ndim == 3 else ""
+        shown = f"is {value!r}" if found.ndim == 0 else f"has the shape {found.shape}"
+        raise MetricError(f"{name} {shown}, expected a matrix{hint}")
     is_regular = found.flags.aligned and all(stride % found.itemsize == 0 for stride in found.strides)
     if found.dtype in (np.float32, np.float64) and is_regular:
         return found
     return _to_double(found, name)
 
 
+def is_pandas_frame(value: object) -> bool:
+    """Whether a value is a data frame of pandas."""
+    return library(value) == "pandas" and is_frame(value)
+
+
 def survival_and_times(survival: Any, times: Any) -> tuple[Array, NDArray[np.float64]]:
     """The curves ``[n, k]`` and their times ``[k]``; without ``times``, a pandas frame has them as its index and one sample
     per column, as pycox makes it."""
     if times is None:
-        if library(survival) != "pandas" or not is_frame(survival):
+        if not is_pandas_frame(survival):
             raise MetricError("times is None, expected one time for each column of survival")
-        return matrix(survival, "survival").T, numbers(survival.index, "survival.index")
-    return matrix(survival, "survival"), numbers(times, "times")
+        return curves_of_pycox(survival, "survival")
+    grid = numbers(times, "times")
+    if is_pandas_frame(survival) and survival.columns.dtype.kind == "f" and len(survival.columns) == len(grid):
+        if not np.allclose(survival.columns, grid):
+            raise MetricError("survival.columns are other times than times, expected the same in the same order")
+    return matrix(survival, "survival"), grid
+
+
+def curves_of_pycox(survival: Any, name: str) -> tuple[Array, NDArray[np.float64]]:
+    """The curves ``[n, k]`` and their times ``[k]`` of a pandas frame with the times as index and one sample per column."""
+    if not is_pandas_frame(survival):
+        raise MetricError(f"{name} is a {type(survival).__name__}, expected a pandas frame with times as index and samples as columns")
+    return matrix(survival, name).T, numbers(survival.index, f"{name}.index")
 
 
 def outcomes(time: Any, event: Any, name: str = "time") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -112,7 +156,10 @@ def outcomes(time: Any, event: Any, name: str = "time") -> tuple[NDArray[np.floa
         found = array(time, name)
         fields = found.dtype.names
         if fields is None or len(fields) != 2:
-            raise MetricError(f"event is None and {name} is no structured array of an event and a time")
+            if name == "train":
+                raise MetricError("train is no pair of arrays, expected (time, event) or a structured array of an event and a time")
+            kind = "an array" if isinstance(time, np.ndarray) else f"a {type(time).__name__}"
+            raise MetricError(f"{name} is {kind} without an event beside it, expected event, or a structured array of an event and a time")
         return numbers(found[fields[1]], f"{name}[{fields[1]!r}]"), flags(found[fields[0]], f"{name}[{fields[0]!r}]")
     return numbers(time, name), flags(event, "event" if name == "time" else f"event of {name}")
 
@@ -136,21 +183,26 @@ def columns(value: Any, name: str) -> dict[str, Any]:
 
 
 def values_of(column: Any, name: str) -> list[Any]:
-    """The values of a column as Python objects, ``None`` where one is missing."""
+    """The values of a column as Python objects, ``None`` where one is missing or masked."""
     if library(column) == "torch":
         column = of_tensor(column)
     if library(column) == "polars":
         values = column.to_list()
     else:
-        values = list(np.asarray(column, dtype=object))
-    if any(isinstance(value, np.ndarray | list) for value in values[:1]):
+        found = np.asarray(column, dtype=object)
+        if found.ndim == 0:
+            raise MetricError(f"{name} is {column!r}, expected a column with one value for each sample")
+        values = list(found)
+    if any(isinstance(value, np.ndarray | list) and value is not np.ma.masked for value in values[:1]):
         raise MetricError(f"{name} has more than one dimension, expected a column")
+    if _is_masked(column):
+        values = [None if mask else value for value, mask in zip(values, np.ma.getmaskarray(column), strict=True)]
     return [None if _is_missing(value) else value for value in values]
 
 
 def _is_missing(value: Any) -> bool:
     # NaN, pandas' NaT and NA are the values that do not equal themselves.
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
         return True
     return bool(value != value)
 
@@ -160,6 +212,20 @@ def text(value: Any) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+class Levels(list[Any]):
+    """A column whose levels were declared elsewhere."""
+
+
+def declared_levels(column: Any) -> list[Any] | None:
+    """The levels of a categorical of pandas or an enumeration of polars, in their order; None of any other column."""
+    if library(column) == "pandas":
+        categories = getattr(getattr(column, "cat", column), "categories", None)
+        return None if categories is None else list(categories)
+    if library(column) == "polars" and str(column.dtype).startswith("Enum"):
+        return [str(value) for value in column.dtype.categories]
+    return None
 
 
 def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple[list[str], NDArray[np.int64]]:
@@ -180,9 +246,9 @@ def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple
         codes = np.searchsorted(points, known, side="left").astype(np.int64)
         codes[np.isnan(known)] = -1
         return names, codes
-    categories = getattr(getattr(column, "cat", None), "categories", None) if library(column) == "pandas" else None
+    categories = declared_levels(column)
     if categories is not None:
-        ordered = [value for value in categories]
+        ordered = categories
     else:
         distinct = set(values) - {None}
         try:
@@ -192,8 +258,12 @@ def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple
     names = [text(value) for value in ordered]
     if len(set(names)) != len(names):
         raise MetricError(f'groups["{name}"] has two values that are written alike, expected distinct levels')
-    if len(names) > 1000:
-        raise MetricError(f'groups["{name}"] has {len(names)} levels, expected at most 1000; cut numbers with cuts')
+    most = MOST_VALUES if categories is None and not isinstance(column, Levels) else MOST_LEVELS
+    if len(names) > most:
+        help = f'cut numbers, as in cuts={{"{name}": [60]}}, or join levels'
+        if most == MOST_VALUES:
+            help += f", or pass a categorical, which may have {MOST_LEVELS}"
+        raise MetricError(f'groups["{name}"] has {len(names)} different values, expected at most {most}: {help}')
     place = {value: code for code, value in enumerate(ordered)}
     codes = np.array([-1 if value is None else place[value] for value in values], dtype=np.int64)
     return names, codes
@@ -203,6 +273,8 @@ def attributes(
     named: Mapping[str, Any], cuts: Mapping[str, Sequence[float]] | None, intersections: bool
 ) -> list[tuple[str, list[str], NDArray[np.int64]]]:
     """Name, levels and level of every sample of each attribute; ``cuts`` are those of columns of numbers."""
+    if cuts is not None and not isinstance(cuts, Mapping):
+        raise MetricError(f'cuts is {cuts!r}, expected a dict such as {{"age": [60]}}')
     cuts = dict(cuts or {})
     unknown = [cut for cut in cuts if cut not in named]
     if unknown:
@@ -224,26 +296,59 @@ def frame_library(*values: Any) -> str:
     return "pandas"
 
 
+# Columns of numbers, also where none of them exists.
+_NUMBERS = {
+    "above_chance", "auc", "auc_weighted", "by_chance", "corrected", "difference", "lower", "p", "p_holm", "upper", "value",
+}  # fmt: skip
+
+
 def to_frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str], kind: str) -> Any:
-    """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays."""
-    return to_frame_of_columns({name: [row.get(name) for row in rows] for name in names}, kind)
+    """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays. The type of a column does not
+    depend on its values: a number that does not exist is NaN (polars: null), a text None, or NaN where pandas has a type of text."""
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    is_number = {name: name in _NUMBERS or _are_numbers(values) for name, values in columns.items()}
+    library, found = _frames(kind)
+    if found is None:
+        return {name: _as_array(values, is_number[name]) for name, values in columns.items()}
+    if library == "polars":
+        types = {name: found.Float64 if name in _NUMBERS else None if is_number[name] else found.String for name in names}
+        return found.DataFrame(columns, schema=types, strict=False)
+    text = found.Series(["text"]).dtype
+    typed = {name: _as_array(values, True) if is_number[name] else found.Series(values, dtype=text) for name, values in columns.items()}
+    return found.DataFrame(typed)
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float | np.number) for value in known)
+
+
+def _as_array(values: list[Any], is_number: bool) -> Array:
+    if is_number:
+        return np.array([np.nan if value is None else value for value in values])
+    return np.array(values, dtype=object)
+
+
+def _frames(kind: str) -> tuple[str, Any]:
+    """The library that frames are made with, and its module: polars if it is asked for, otherwise pandas, otherwise polars; None
+    without either."""
+    for name in ("polars",) if kind == "polars" else ("pandas", "polars"):
+        try:
+            return name, import_module(name)
+        except ImportError:
+            if kind == "polars":
+                raise
+    return "", None
 
 
 def to_frame_of_columns(columns: Mapping[str, Any], kind: str) -> Any:
     """A data frame of columns, of pandas or polars; without either, a dict of NumPy arrays."""
-    if kind == "polars":
-        import polars
-
-        return polars.DataFrame(dict(columns), strict=False, infer_schema_length=None)
-    try:
-        import pandas
-    except ImportError:
-        try:
-            import polars
-        except ImportError:
-            return {name: np.array(values, dtype=object) for name, values in columns.items()}
-        return polars.DataFrame(dict(columns), strict=False, infer_schema_length=None)
-    return pandas.DataFrame(dict(columns))
+    library, found = _frames(kind)
+    if found is None:
+        return {name: np.asarray(values) if _are_numbers(list(values)) else _as_array(values, False) for name, values in columns.items()}
+    if library == "polars":
+        return found.DataFrame(dict(columns), strict=False, infer_schema_length=None)
+    return found.DataFrame(dict(columns))
 
 
 @contextmanager

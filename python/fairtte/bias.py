@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels, _settings
 from ._errors import MetricError
-from .evaluation import _known, _plain
+from .evaluation import _known
 
 
 class BiasSources:
@@ -170,16 +170,18 @@ def bias_sources(
     >>> float(rows.loc["censoring-rate", "value"]), float(rows.loc["censoring-rate", "p"])
     (0.5, 0.01)
     """
+    _settings.require_known(settings, _settings.BIAS, bias_sources)
     observed, events = _inputs.outcomes(time, event)
+    _labels.require_one_order(features=features, time=time, event=event, groups=groups, subject=subject)
     named = _inputs.columns(groups, "groups")
     if not named:
         raise MetricError("groups is empty, expected at least one attribute")
     attributes = _inputs.attributes(named, cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
-    chosen = {key.replace("_", "-"): value for key, value in settings.items()}
-    chosen |= {"n-permutations": permutations, "n-replicates": replicates, "seed": seed}
+    chosen = settings | {"n_permutations": permutations, "n_replicates": replicates, "seed": seed}
     found = _fairtte.bias_sources(
-        _inputs.matrix(features, "features"), observed, events, attributes, intersections, subjects, components,
-        json.dumps(chosen, default=_plain), threads,
+        _inputs.matrix(features, "features"), observed, events, attributes, intersections, subjects,
+        _settings.whole(components, "components"),
+        _settings.to_json(chosen), threads,
     )  # fmt: skip
     return BiasSources(json.loads(found), _inputs.frame_library(features, groups, time, event))

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels, _settings
 from ._audit import Audit, _numbers
+from ._comparison import Comparison, names_of
 from ._errors import MetricError
-from .evaluation import Comparison, _known, _names, _of_train, _plain
+from .evaluation import _known, _of_train, _warn
 
 
 class ClassEvaluation(Audit):
@@ -152,16 +153,33 @@ class ClassEvaluation(Audit):
         >>> found.to_html()[:15].lower()
         '<!doctype html>'
         """
-        censoring, notes = "", []
-        if self._found["horizon"] is not None:
-            censoring = "the training sample" if self._has_train else "the evaluated sample"
-            if not self._has_train:
-                notes.append(
-                    "There is no train: the censoring curve of the weighted AUC is fitted on the evaluated sample itself, and not, as "
-                    "recommended, on the sample that the model was trained on."
-                )
-        facts = [("model", self.name), ("fairtte", _fairtte.__version__)]
-        return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
+        fitted_on = "the training sample" if self._has_train else "the evaluated sample"
+        censoring = "" if self._found["horizon"] is None else fitted_on
+        facts = [("model", str(self.name)), ("fairtte", _fairtte.__version__)]
+        return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, self._remarks())
+
+    @property
+    def notes(self) -> list[str]:
+        """What the page says beside the numbers: warnings that must be read before them (each is a :class:`fairtte.FairtteWarning` as
+        well), and of a class made from times that there is no ``train``.
+
+        >>> import fairtte
+        >>> fairtte.evaluate_binary([0.9, 0.4, 0.6, 0.2], [1, 1, 0, 0], replicates=0, permutations=0).notes
+        []
+        """
+        return [*self._inner.warnings, *self._remarks()]
+
+    def _remarks(self) -> list[str]:
+        if self._found["horizon"] is None or self._has_train:
+            return []
+        return [
+            "There is no train: the censoring curve of the weighted AUC is fitted on the evaluated sample itself, and not, as "
+            "recommended, on the sample that the model was trained on."
+        ]
+
+    def __reduce__(self) -> Any:
+        arguments = (self._kind, self.name, self.time_unit, self._has_train)
+        return _restored_classes, (_fairtte.state_of_classes(self._inner), *arguments)
 
     def compare(
         self,
@@ -182,8 +200,9 @@ class ClassEvaluation(Audit):
         >>> list(first.compare(second).overall["value"])
         [0.25]
         """
+        called = names_of(self, other, names)
         with _inputs.bar("replicates", progress) as show:
-            found = self._inner.compare(other._inner, _names(self, other, names), show, threads)
+            found = self._inner.compare(other._inner, called, show, threads)
         return Comparison(json.loads(found), self._kind)
 
 
@@ -273,9 +292,7 @@ def evaluate_binary(
     >>> list(found.by_group.query("metric == 'selection-rate'")["value"])
     [0.5, 0.5]
     """
-    unknown = set(settings) - {"interval", "stratify", "resample", "min_events", "reference"}
-    if unknown:
-        raise MetricError(f"{min(unknown)} is no setting of a class, expected one of the arguments of evaluate_binary")
+    _settings.require_known(settings, _settings.CLASS_EVALUATION, evaluate_binary)
     if threshold is not None and validation is not None:
         raise MetricError(f"threshold is {threshold} and validation is given, expected one of them")
     probabilities, labels, timed = _inputs.numbers(probability, "probability"), None, None
@@ -286,29 +303,41 @@ def evaluate_binary(
     else:
         if label is not None or time is None:
             raise MetricError("horizon makes the class from times, expected time and event without label")
-        timed = (*_inputs.outcomes(time, event), float(horizon))
+        timed = (*_inputs.outcomes(time, event), _settings.number(horizon, "horizon"))
     other = None if validation is None else _of_validation(validation, has_times=timed is not None)
+    _labels.require_one_order(probability=probability, label=label, time=time, event=event, groups=groups, subject=subject)
     of_train = None if train is None else _of_train(train)
     attributes = _inputs.attributes(_inputs.columns(groups, "groups"), cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
-    chosen = {key.replace("_", "-"): value for key, value in settings.items()}
-    chosen |= {"replicates": replicates, "permutations": permutations, "seed": seed, "level": level}
+    chosen = settings | {"replicates": replicates, "permutations": permutations, "seed": seed, "level": level}
     of_class: dict[str, Any] = {"tnr": tnr, "underdiagnosis": underdiagnosis}
     if threshold is not None:
         of_class["threshold"] = threshold
     if calibration_error is not None:
-        of_class["calibration-error"] = calibration_error
-    wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+        of_class["calibration_error"] = _with_hyphens(calibration_error)
+    wanted = None if metrics is None else _settings.names(metrics, "metrics")
     wrong = [metric for metric in wanted or [] if metric not in class_metric_names()]
     if wrong:
         raise MetricError(f'metric "{wrong[0]}" does not exist, expected one of: {", ".join(class_metric_names())}')
     with _inputs.bar("replicates", progress) as show:
         inner = _fairtte.evaluate_binary(
-            probabilities, labels, timed, of_train, other, attributes, intersections, subjects, json.dumps(of_class, default=_plain),
-            threshold is not None, json.dumps(chosen, default=_plain), wanted, show, threads,
+            probabilities, labels, timed, of_train, other, attributes, intersections, subjects, _settings.to_json(of_class),
+            threshold is not None, _settings.to_json(chosen), wanted, show, threads,
         )  # fmt: skip
     kind = _inputs.frame_library(probability, groups, label, time, event)
-    return ClassEvaluation(inner, kind, name, time_unit, train is not None)
+    found = ClassEvaluation(inner, kind, name, time_unit, train is not None)
+    _warn(inner.warnings)
+    return found
+
+
+def _restored_classes(state: Any, *arguments: Any) -> ClassEvaluation:
+    """The evaluation of a pickle."""
+    return ClassEvaluation(_fairtte.restored_classes(*state), *arguments)
+
+
+def _with_hyphens(value: Any) -> Any:
+    """A dict of settings with the names of the run file."""
+    return {str(key).replace("_", "-"): item for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _of_validation(validation: tuple[Any, ...], has_times: bool) -> tuple[Any, Any, Any]:

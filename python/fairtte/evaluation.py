@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from . import _fairtte, _inputs
-from ._audit import _DIFFERENCE, Audit, Estimate, _difference
-from ._errors import MetricError
+from . import _fairtte, _inputs, _labels, _settings
+from ._audit import Audit
+from ._comparison import Comparison, names_of
+from ._errors import FairtteWarning, MetricError
 
 
 def evaluate(
@@ -53,7 +53,8 @@ def evaluate(
         Observed time (>= 0) and whether the event was observed then (booleans, or 0 and 1). Without ``event``, ``time`` is a
         structured array of scikit-survival's ``Surv``.
     groups : data frame, dict or list of named columns
-        One sensitive attribute per column; a missing value (None, NaN) belongs to no group.
+        One sensitive attribute per column; a missing value (None, NaN, masked) belongs to no group. At most 20 different values; a
+        categorical of pandas or an ``Enum`` of polars has up to 100 levels, in their order.
     cuts : dict
         Where numeric attributes are cut: ``{"age": [60]}`` gives ``<= 60`` and ``> 60``.
     subject : array [n]
@@ -108,21 +109,23 @@ def evaluate(
     >>> list(found.by_group["level"])
     ['F', 'M']
     """
+    _settings.require_known(settings, _settings.EVALUATION, evaluate)
     curves, grid = _inputs.survival_and_times(survival, times)
     if time is None:
         raise MetricError("time is None, expected the observed times")
     observed, events = _inputs.outcomes(time, event)
+    of_pycox = {"survival__columns": survival.columns} if times is None else {"survival": survival}
+    _labels.require_one_order(**of_pycox, time=time, event=event, groups=groups, subject=subject, baseline=baseline)
     of_train = None if train is None else _of_train(train)
     attributes = _inputs.attributes(_inputs.columns(groups, "groups"), cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
-    chosen = {key.replace("_", "-"): value for key, value in settings.items()}
-    chosen |= {"replicates": replicates, "seed": seed, "level": level}
+    chosen = settings | {"replicates": replicates, "seed": seed, "level": level}
     if metrics is not None:
-        chosen["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
+        chosen["metrics"] = _settings.names(metrics, "metrics")
     if horizon is not None:
-        chosen["horizon"] = float(horizon)
+        chosen["horizon"] = _settings.number(horizon, "horizon")
     if eval_times is not None:
-        chosen["times"] = [float(t) for t in _inputs.numbers(eval_times, "eval_times")]
+        chosen["eval_times"] = [float(t) for t in _inputs.numbers(eval_times, "eval_times")]
     covariates = None
     if baseline is not None:
         if baseline_train is not None and train is None:
@@ -138,25 +141,29 @@ def evaluate(
     with _inputs.bar("replicates", progress) as show:
         inner = _fairtte.evaluate(
             curves, grid, observed, events, attributes, intersections, subjects, of_train,
-            json.dumps(chosen, default=_plain), covariates, show, threads,
+            _settings.to_json(chosen), covariates, show, threads,
         )  # fmt: skip
     kind = _inputs.frame_library(survival, groups, time, event)
-    return Evaluation(inner, kind, name, time_unit, train is not None)
+    found = Evaluation(inner, kind, name, time_unit, train is not None)
+    _warn(inner.said[0])
+    return found
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    """Warnings of the call of `evaluate` or `evaluate_binary`."""
+    for sentence in sentences:
+        warnings.warn(sentence, FairtteWarning, stacklevel=3)
 
 
 def _of_train(train: Any) -> Any:
     """Times and events of ``(time, event)`` or a ``Surv`` array."""
-    pair = train if isinstance(train, tuple) else (train, None)
+    if _inputs.is_frame(train):
+        raise MetricError('train is a DataFrame, expected (time, event), such as (train["time"], train["event"]), or a Surv array')
+    pair = train if isinstance(train, tuple | list) else (train, None)
     if len(pair) != 2:
         raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
+    _labels.require_one_order(train=list(pair))
     return _inputs.outcomes(pair[0], pair[1], "train")
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as those of JSON."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise MetricError(f"a setting is a {type(value).__name__}, expected numbers, text or lists of them")
 
 
 def _known(column: Any, name: str) -> list[Any]:
@@ -199,6 +206,29 @@ class Evaluation(Audit):
         self.name = name
         self.time_unit = time_unit
         self._report: dict[str, Any] = json.loads(inner.to_json())
+
+    @property
+    def notes(self) -> list[str]:
+        """What the page says beside the numbers: warnings that must be read before them (all curves equal, a ranking no better than
+        guessing, groups that are censored differently; each is a :class:`fairtte.FairtteWarning` as well), that there is no ``train``,
+        and how many samples lie outside the times of the curves.
+
+        >>> import numpy as np, fairtte
+        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
+        >>> sex = np.where(np.arange(40) % 2, "F", "M")
+        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
+        ...     replicates=0, permutations=0, metrics=["c-td"])
+        >>> found.notes[0][:21]
+        'There is no train: th'
+        """
+        return [*self._inner.said[0], *self._remarks()]
+
+    def _remarks(self) -> list[str]:
+        without = [] if self._has_train else [
+            "There is no train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, on "
+            "the sample that the model was trained on."
+        ]  # fmt: skip
+        return [*without, *self._inner.said[1]]
 
     @property
     def plot(self) -> Any:
@@ -258,12 +288,13 @@ class Evaluation(Audit):
         False
         """
         censoring = "the training sample" if self._has_train else "the evaluated sample"
-        notes = [] if self._has_train else [
-            "There is no train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, on "
-            "the sample that the model was trained on."
-        ]  # fmt: skip
-        facts = [("model", self.name), ("fairtte", _fairtte.__version__)]
-        return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, notes)
+        facts = [("model", str(self.name)), ("fairtte", _fairtte.__version__)]
+        return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, self._remarks())
+
+    def __reduce__(self) -> Any:
+        # The curves are copied. A baseline is text of Rust alone.
+        arguments = (self._kind, self.name, self.time_unit, self._has_train)
+        return _restored, (_fairtte.state(self._inner), *arguments)
 
     def compare(
         self,
@@ -275,7 +306,7 @@ class Evaluation(Audit):
     ) -> Comparison:
         """This model minus another one on the same samples, with paired intervals from the same bootstrap draws.
 
-        Raises :class:`MetricError` if the two have other samples, groups or settings, or if a matrix of curves that was read
+        Raises :class:`MetricError` if the two have other samples, groups, ``train`` or settings, or if a matrix of curves that was read
         without a copy was written to since.
 
         >>> import numpy as np, fairtte
@@ -287,88 +318,15 @@ class Evaluation(Audit):
         >>> float(good.compare(bad).overall["value"].iloc[0])
         1.0
         """
+        called = names_of(self, other, names)
         with _inputs.bar("replicates", progress) as show:
-            found = self._inner.compare(other._inner, _names(self, other, names), show, threads)
+            found = self._inner.compare(other._inner, called, show, threads)
         return Comparison(json.loads(found), self._kind)
 
 
-def _names(first: Audit, second: Audit, names: tuple[str, str] | None) -> tuple[str, str]:
-    """What two models are called in a comparison."""
-    if names is not None:
-        return names
-    return (first.name, second.name) if first.name != second.name else (first.name, f"{second.name} (other)")
-
-
-class Comparison:
-    """One model minus another: :attr:`overall`, :attr:`by_group`, :attr:`gaps` as frames.
-
-    >>> import numpy as np, fairtte
-    >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
-    >>> sex = np.where(np.arange(40) % 2, "F", "M")
-    >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
-    ...     replicates=0, permutations=0, metrics=["c-td"])
-    >>> itself = found.compare(found)
-    >>> float(itself.overall["value"].iloc[0]), list(itself.by_group["level"])
-    (0.0, ['F', 'M'])
-    """
-
-    def __init__(self, found: dict[str, Any], kind: str) -> None:
-        self._pairs: list[dict[str, Any]] = found["pairs"]
-        self._kind = kind
-
-    @property
-    def overall(self) -> Any:
-        """One row per metric: its difference over all samples.
-
-        >>> import numpy as np, fairtte
-        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
-        >>> sex = np.where(np.arange(40) % 2, "F", "M")
-        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
-        ...     replicates=0, permutations=0, metrics=["c-td"])
-        >>> list(found.compare(found, ("a", "b")).overall["first"])
-        ['a']
-        """
-        rows = [{"metric": p["metric"], "first": p["first"], "second": p["second"], **_difference(p["overall"])} for p in self._pairs]
-        return _inputs.to_frame(rows, ("metric", "first", "second", *_DIFFERENCE), self._kind)
-
-    @property
-    def by_group(self) -> Any:
-        """One row per metric, attribute and level.
-
-        >>> import numpy as np, fairtte
-        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
-        >>> sex = np.where(np.arange(40) % 2, "F", "M")
-        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
-        ...     replicates=0, permutations=0, metrics=["c-td"])
-        >>> [float(value) for value in found.compare(found).by_group["value"]]
-        [0.0, 0.0]
-        """
-        rows = [
-            {"metric": p["metric"], "attribute": a["attribute"], "level": level, **_difference(found)}
-            for p in self._pairs
-            for a in p["attributes"]
-            for level, found in a["groups"]
-        ]
-        return _inputs.to_frame(rows, ("metric", "attribute", "level", *_DIFFERENCE), self._kind)
-
-    @property
-    def gaps(self) -> Any:
-        """One row per metric and attribute: the difference of the gaps.
-
-        >>> import numpy as np, fairtte
-        >>> times, hazard = np.linspace(0.5, 3.0, 6), np.linspace(0.2, 2.0, 40)
-        >>> sex = np.where(np.arange(40) % 2, "F", "M")
-        >>> found = fairtte.evaluate(np.exp(-np.outer(hazard, times)), times, 1 / hazard, np.ones(40, bool), groups={"sex": sex},
-        ...     replicates=0, permutations=0, metrics=["c-td"])
-        >>> list(found.compare(found).gaps["attribute"])
-        ['sex']
-        """
-        rows = [
-            {"metric": p["metric"], "attribute": a["attribute"], **_difference(a["gap"])}
-            for p in self._pairs
-            for a in p["attributes"]
-        ]
-        return _inputs.to_frame(rows, ("metric", "attribute", *_DIFFERENCE), self._kind)
+def _restored(state: Any, *arguments: Any) -> Evaluation:
+    """The evaluation of a pickle."""
+    return Evaluation(_fairtte.restored(*state), *arguments)
 
 
 def metric_names() -> dict[str, str]:

@@ -12,8 +12,11 @@ import sysconfig
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 from ._errors import FairtteError, RunError
 from .runs import Run, read_run
@@ -40,13 +43,27 @@ def find_program(program: str | os.PathLike[str] | None = None) -> Path:
     return Path(found)
 
 
-def _value(value: Any) -> str:
-    """A value as ``--set KEY=VALUE`` takes it."""
-    return json.dumps(os.fspath(value) if isinstance(value, os.PathLike) else value)
+def _value(value: Any, key: str) -> str:
+    """A value of TOML, as ``--set KEY=VALUE`` takes it."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(name))} = {_value(item, key)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item, key) for item in value) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str | int):
+        return json.dumps(value, ensure_ascii=False)
+    raise FairtteError(f'set["{key}"] has a {type(value).__name__}, expected numbers, text, paths, or lists or dicts of them')
 
 
 def _settings(settings: Mapping[str, Any] | None) -> list[str]:
-    return [part for key, value in (settings or {}).items() for part in ("--set", f"{key}={_value(value)}")]
+    if settings is not None and not isinstance(settings, Mapping):
+        raise FairtteError(f'set is {settings!r}, expected a dict such as {{"training.epochs": 3}}')
+    return [part for key, value in (settings or {}).items() for part in ("--set", f"{key}={_value(value, key)}")]
 
 
 def run_program(
@@ -56,7 +73,8 @@ def run_program(
     quiet: bool = False,
 ) -> str:
     """Runs ``fairtte ARGUMENTS`` and returns its standard output. What it says on standard error is shown meanwhile
-    (``sys.stderr``) unless ``quiet``. Ctrl-C is passed on: a training then writes its checkpoint and can be resumed.
+    (``sys.stderr``) unless ``quiet``. Ctrl-C is passed on to all its processes: a training
+    then writes its checkpoint and can be resumed.
 
     Raises :class:`fairtte.RunError` with the exit code and the sentence of the program.
     """
@@ -82,9 +100,15 @@ def _outputs(
     ]
     for reader in readers:
         reader.start()
-    code = _wait(child)
-    for reader in readers:
-        reader.join()
+    try:
+        code = _wait(child)
+    finally:
+        # What the child has started may hold the pipes open after its end.
+        for reader in readers:
+            reader.join(None if child.returncode == 0 else 5.0)
+        for pipe, reader in zip((child.stderr, child.stdout), readers, strict=True):
+            if not reader.is_alive():
+                pipe.close()
     if code != 0:
         raise RunError(_sentence(list(said), code), code)
     return "".join(printed), "".join(said)
@@ -107,14 +131,25 @@ def _wait(child: subprocess.Popen[str]) -> int:
             except subprocess.TimeoutExpired:
                 continue
     except BaseException:
-        child.send_signal(signal.SIGINT)
+        _signal(child, signal.SIGINT)
         try:
             child.wait()
         except BaseException:
-            child.kill()
+            _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
             child.wait()
             raise
         raise
+
+
+def _signal(child: subprocess.Popen[str], which: int) -> None:
+    """To the child and all that it started, as the terminal does: a study trains in processes of its own."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, which)
+        else:
+            child.send_signal(which)
+    except ProcessLookupError:
+        pass
 
 
 def _sentence(lines: list[str], code: int) -> str:
@@ -126,8 +161,11 @@ def _sentence(lines: list[str], code: int) -> str:
         last = next((line for line in reversed(text) if line), "no message")
         return f"fairtte ended with exit code {code}: {last}"
     error = text[start].removeprefix("x ").removeprefix("error: ")
-    rest = [line for line in text[start + 1 :] if line.startswith("help: ")]
-    return "; ".join([error, *rest])
+    after = text[start + 1 :]
+    if error.endswith(":"):
+        # A list follows, up to an empty line.
+        error += " " + ", ".join(takewhile(bool, after))
+    return "; ".join([error, *(line for line in after if line.startswith("help: "))])
 
 
 def train(
@@ -148,7 +186,7 @@ def train(
     config : path or list of paths
         Run files; a later one wins.
     set : dict
-        Changes of settings: ``{"training.epochs": 3}``.
+        Changes of settings: ``{"training.epochs": 3}``; numbers also of NumPy, text, paths, and lists and dicts of them.
     output : path
         The run folder, in place of ``output`` of the run file.
     resume_from : path

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels
 from ._errors import FairtteError, MetricError
 
 __all__ = ["EvalSurv"]
@@ -61,7 +61,8 @@ class EvalSurv:
         if censor_durations is not None:
             raise MetricError("censor_durations is given, expected None: scores of administrative censoring are not supported")
         self.surv = surv
-        self._survival, self._times = _inputs.survival_and_times(surv, None)
+        self._survival, self._times = _inputs.curves_of_pycox(surv, "surv")
+        _labels.require_one_order(surv__columns=surv.columns, durations=durations, events=events)
         self.durations = _inputs.numbers(durations, "durations")
         self.events = _inputs.flags(events, "events")
         # Times and events of the sample that G is fitted on.

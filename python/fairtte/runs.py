@@ -168,13 +168,16 @@ class Run:
         train = self.split.train
         subjects = dict(self.cohort._inner.texts())["subject_id"]
         given: dict[str, Any] = {
-            "groups": {name: [levels[row] for row in found.rows] for name, levels in self._levels.items()},
+            "groups": {name: _inputs.Levels(levels[row] for row in found.rows) for name, levels in self._levels.items()},
             "subject": [subjects[row] for row in found.rows],
             "train": (self.cohort.time[train], self.cohort.event[train]),
             "time_unit": self.cohort.time_unit,
             "name": self.path.name,
         }
         return evaluate(found.survival, found.times, found.time, found.event, **(given | settings))
+
+    def __reduce__(self) -> tuple[type[Run], tuple[Path]]:
+        return type(self), (self.path,)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}, {'done' if self.is_done else 'unfinished'})"

@@ -8,8 +8,10 @@ from typing import Any
 
 from . import _fairtte, _inputs
 from ._errors import MetricError
+from .classes import ClassEvaluation
 from .evaluation import Evaluation
 
+_AN = {"Evaluation": "an Evaluation", "ClassEvaluation": "a ClassEvaluation"}
 _CRITERIA = ("overall", "minimax", "dto", "fairness")
 
 
@@ -39,7 +41,7 @@ class Selection:
         for run in self._found["runs"]:
             standing = run["standing"]
             name = standing if isinstance(standing, str) else next(iter(standing))
-            detail = None if isinstance(standing, str) else json.dumps(standing[name])
+            detail = None if isinstance(standing, str) else ", ".join(f"{key} {of}" for key, of in standing[name].items())
             rows.append({"run": run["run"], "value": run["value"], "standing": name, "reason": detail})
         for run in self._found["excluded"]:
             rows.append({"run": run["run"], "value": None, "standing": "excluded", "reason": run["reason"]})
@@ -70,7 +72,8 @@ def select(
     Parameters
     ----------
     runs : data frame or dict of columns, or dict of Evaluations
-        One row per run; or by name of the run what :func:`fairtte.evaluate` returned.
+        One row per run; or by name of the run what :func:`fairtte.evaluate` or :func:`fairtte.evaluate_binary` returned, all on the
+        same samples.
     utility : str
         Of a frame, the column with the value over all samples.
     groups : list of str
@@ -94,7 +97,8 @@ def select(
     Raises
     ------
     MetricError
-        For columns that are not there, names that repeat, numbers out of range and a criterion that does not fit.
+        For columns that are not there, names that repeat, numbers out of range, a criterion that does not fit, and Evaluations on
+        different samples.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def select(
     if by not in _CRITERIA:
         raise MetricError(f'by is "{by}", expected one of: {", ".join(_CRITERIA)}')
     kind = "pandas"
-    if isinstance(runs, Mapping) and runs and all(isinstance(value, Evaluation) for value in runs.values()):
+    if isinstance(runs, Mapping) and runs and all(isinstance(value, Evaluation | ClassEvaluation) for value in runs.values()):
         if utility is not None or groups is not None or gap is not None or name is not None:
             raise MetricError("utility, groups, gap and name are columns of a frame, expected metric and attribute")
         if higher_is_better is not None:
@@ -172,11 +176,14 @@ def _of_columns(
 
 
 def _of_evaluations(
-    runs: Mapping[str, Evaluation], metric: str | None, attribute: str | None, needs_groups: bool
+    runs: Mapping[str, Evaluation | ClassEvaluation], metric: str | None, attribute: str | None, needs_groups: bool
 ) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     direction, levels = "", None
+    first_run, first = next(iter(runs.items()))
     for run, evaluation in runs.items():
+        if type(evaluation) is not type(first):
+            raise MetricError(f'"{run}" is a {type(evaluation).__name__}, expected {_AN[type(first).__name__]} as "{first_run}"')
         found = evaluation._metric(metric)
         if found is None:
             raise MetricError(f'"{run}" has no metric "{metric}", expected one of its evaluation')
@@ -189,6 +196,9 @@ def _of_evaluations(
             raise MetricError(f"attribute is {attribute!r}, expected one of: {', '.join(attributes) or 'none, there are no groups'}")
         entry: dict[str, Any] = attributes[key] if key in attributes else {"groups": [], "gap": {"undefined": "there is no attribute"}}
         own = [group["level"] for group in entry["groups"]]
+        inner: Any = evaluation._inner
+        if (levels is None or own == levels) and not inner.is_of_same_samples(first._inner, key):
+            raise MetricError(f'"{run}" has other times, events or groups than "{first_run}", expected evaluations of the same samples')
         if levels is not None and own != levels:
             raise MetricError(f'"{run}" has the groups {", ".join(own)}, expected {", ".join(levels)} as the first run')
         levels = own

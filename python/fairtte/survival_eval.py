@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels
 from ._errors import MetricError
 
 __all__ = ["SurvivalEvaluator"]
@@ -59,6 +59,7 @@ class SurvivalEvaluator:
     ) -> None:
         if (train_event_times is None) != (train_event_indicators is None):
             raise MetricError("train_event_times and train_event_indicators are given one without the other")
+        _labels.require_one_order(pred_survs=pred_survs, event_times=event_times, event_indicators=event_indicators)
         self.event_times = _inputs.numbers(event_times, "event_times")
         self.event_indicators = _inputs.flags(event_indicators, "event_indicators")
         train = None

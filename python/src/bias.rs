@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::evaluate::{Attribute, all_groups, read};
-use crate::pool::compute;
+use crate::evaluate::{Attribute, all_groups};
+use crate::pool::{Threads, compute};
+use crate::settings::read;
 
 /// The sources of bias of every attribute, and how well its levels can be distinguished, from features `[n, d]`, of which
 /// `components` principal components are kept; `settings` is `BiasSettings` as JSON, and so is the result.
@@ -29,7 +30,7 @@ pub(crate) fn bias_sources(
     subjects: Option<Vec<String>>,
     components: usize,
     settings: &str,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<String> {
     let names = Names { survival: "features", ..Names::default() };
     let refused = |error: MetricError| of_metric(&error, names);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairtte_cli::library::{About, ThresholdChoice, class_page};
+use fairtte_cli::library::{About, ThresholdChoice, class_page, class_warnings};
 use fairtte_metrics::classification::{ClassPredictions, HorizonClasses, best_f1_threshold, binary_at_horizon};
 use fairtte_metrics::evaluation::{
     CLASS_METRICS, ClassGroups, ClassReport, ClassSettings, HorizonReport, ModelComparison, compare_classes,
@@ -12,12 +12,14 @@ use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, SubjectId,
 };
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arrays::{Flags, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::evaluate::{Attribute, Train, all_groups, html, read, require_same};
-use crate::pool::{compute, compute_showing};
+use crate::evaluate::{Attribute, Train, all_groups, html, require_same};
+use crate::pool::{Threads, compute, compute_showing};
+use crate::settings::read;
 
 /// Times, events and the horizon at which the class is made from them.
 type Timed<'py> = (Numbers<'py>, Flags<'py>, f64);
@@ -25,28 +27,37 @@ type Timed<'py> = (Numbers<'py>, Flags<'py>, f64);
 type Validation<'py> = (Numbers<'py>, Option<Numbers<'py>>, Flags<'py>);
 
 /// What an evaluation was made from, of the samples with a class; comparisons need it again.
-struct Input {
-    predictions: ClassPredictions,
-    subjects: Vec<SubjectId>,
-    groups: Vec<Groups>,
-    class: ClassSettings,
-    settings: EvaluationSettings,
-    metrics: Option<Vec<String>>,
+pub(crate) struct Input {
+    pub(crate) predictions: ClassPredictions,
+    pub(crate) subjects: Vec<SubjectId>,
+    pub(crate) groups: Vec<Groups>,
+    pub(crate) class: ClassSettings,
+    pub(crate) settings: EvaluationSettings,
+    pub(crate) metrics: Option<Vec<String>>,
 }
 
 /// What was found.
-struct Found {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Found {
     report: ClassReport,
     groups: ClassGroups,
     horizon: Option<HorizonReport>,
+    #[serde(rename = "threshold")]
     choice: ThresholdChoice,
+}
+
+impl Found {
+    pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
+        // By way of a value, whose keys are sorted.
+        Ok(serde_json::to_value(self)?.to_string())
+    }
 }
 
 /// Probabilities of one model that were evaluated.
 #[pyclass(frozen)]
 pub(crate) struct EvaluatedClasses {
-    input: Arc<Input>,
-    found: Arc<Found>,
+    pub(crate) input: Arc<Input>,
+    pub(crate) found: Arc<Found>,
 }
 
 #[pymethods]
@@ -57,10 +68,21 @@ impl EvaluatedClasses {
     /// Those of [`compute`].
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let found = Arc::clone(&self.found);
-        compute(py, None, move |_| {
-            let Found { report, groups, horizon, choice } = &*found;
-            json!({ "report": report, "groups": groups, "horizon": horizon, "threshold": choice }).to_string()
-        })
+        compute(py, None, move |_| found.to_json())?.map_err(|error| metric_error(error.to_string()))
+    }
+
+    /// What must be read before the numbers.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        class_warnings(&self.found.report, &self.found.groups)
+    }
+
+    /// Whether another evaluation is of the same classes, and of the same groups of `attribute`.
+    #[pyo3(signature = (other, attribute=None))]
+    fn is_of_same_samples(&self, other: &Self, attribute: Option<&str>) -> bool {
+        let of = |input: &Input| input.groups.iter().find(|groups| Some(groups.attribute()) == attribute).cloned();
+        let (own, other) = (&self.input, &other.input);
+        own.predictions.positive() == other.predictions.positive() && of(own) == of(other)
     }
 
     /// The page of the report as HTML.
@@ -77,7 +99,8 @@ impl EvaluatedClasses {
         notes: Vec<String>,
     ) -> PyResult<String> {
         let found = Arc::clone(&self.found);
-        let about = About { title, time_unit, censoring, facts, notes };
+        let warnings = class_warnings(&found.report, &found.groups);
+        let about = About { title, time_unit, censoring, facts, warnings, notes };
         html(py, move || {
             let Found { report, groups, horizon, choice } = &*found;
             class_page(report, groups, horizon.as_ref(), *choice, &about).map_err(|error| error.to_string())
@@ -95,7 +118,7 @@ impl EvaluatedClasses {
         other: &Self,
         names: (String, String),
         show: Option<Py<PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<String> {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
         require_same("classes", own.predictions.positive() == other.predictions.positive())?;
@@ -151,7 +174,7 @@ pub(crate) fn evaluate_binary(
     settings: &str,
     metrics: Option<Vec<String>>,
     show: Option<Py<PyAny>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<EvaluatedClasses> {
     let names = Names::default();
     let class: ClassSettings = read(of_class)?;

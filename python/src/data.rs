@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::errors::data_error;
-use crate::evaluate::without_place;
-use crate::pool::{Progress, compute, compute_showing, detached};
+use crate::pool::{Progress, Threads, compute, compute_showing, detached};
+use crate::settings::without_place;
 
 /// A column of text.
 type Text = Vec<Option<String>>;
@@ -52,7 +52,7 @@ pub(crate) fn read_data(
     name: &str,
     options: &str,
     attributes: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Cohort> {
     let options: Value = read("options", options)?;
     let config: DataConfig = read("options", &json!({ name: options }).to_string())?;
@@ -277,7 +277,7 @@ impl Cohort {
         cache: PathBuf,
         images_per_shard: Option<usize>,
         show: Option<Py<PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Store> {
         if !self.has_images {
             return Err(data_error("the cohort is a table without images, expected a column of images"));

@@ -3,6 +3,8 @@
 use fairtte_metrics::MetricError;
 use pyo3::PyErr;
 
+use crate::settings::argument;
+
 mod classes {
     pyo3::import_exception!(fairtte._errors, MetricError);
     pyo3::import_exception!(fairtte._errors, DataError);
@@ -72,7 +74,7 @@ fn sentence(error: &MetricError, names: Names) -> String {
         }
         MetricError::InvalidRisk { row, risk: value } => format!("{risk}[{row}] is {value}, expected a finite number"),
         MetricError::InvalidSetting { setting, value, expected } => {
-            format!("{} is {value}, expected {expected}", setting.replace('-', "_"))
+            format!("{} is {value}, expected {expected}", argument(setting))
         }
         other => other.to_string(),
     }

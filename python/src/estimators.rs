@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::pool::{compute, detached};
+use crate::pool::{Threads, compute, detached};
+use crate::settings::refusal;
 
 /// A fitted estimator.
 #[pyclass(frozen)]
@@ -52,7 +53,7 @@ impl Fitted {
         &self,
         py: Python<'py>,
         covariates: Matrix<'_>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows(py)?);
         let found = compute(py, threads, move |_| model.risk(&covariates))?;
@@ -69,7 +70,7 @@ impl Fitted {
         py: Python<'py>,
         covariates: Matrix<'_>,
         times: Numbers<'_>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (model, covariates) = (Arc::clone(&self.model), covariates.to_rows(py)?);
         let times = times.as_array().to_vec();
@@ -95,7 +96,7 @@ pub(crate) fn fit_estimator(
     time: Numbers<'_>,
     event: Flags<'_>,
     subjects: Option<Vec<String>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Fitted> {
     let estimator = read(name, settings)?;
     let outcomes = outcomes(&time, &event, Names { time: "time of y", ..Names::default() })?;
@@ -136,7 +137,7 @@ fn read(name: &str, settings: &str) -> PyResult<Estimator> {
         // Which of them it is: serde does not say.
         let alone = settings.iter().find_map(|(key, value)| {
             let error = with(Map::from_iter([(key.clone(), value.clone())])).err()?;
-            Some(format!("{} is {value}: {error}", argument(key)))
+            Some(refusal(&argument(key), key, value, &error.to_string()))
         });
         metric_error(alone.unwrap_or_else(|| error.to_string()))
     })?;

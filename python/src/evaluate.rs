@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page};
+use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page, warnings};
 use fairtte_metrics::evaluation::{ScoredCohort, built_in_metrics, evaluate_models};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
@@ -10,12 +10,12 @@ use fairtte_metrics::{
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
 use crate::lent::{Curves, Rows};
-use crate::pool::{compute, compute_showing};
+use crate::pool::{Threads, compute, compute_showing};
+use crate::settings::read;
 
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
 pub(crate) type Attribute<'py> = (String, Vec<String>, PyReadonlyArray1<'py, i64>);
@@ -25,13 +25,15 @@ pub(crate) type Train<'py> = (Numbers<'py>, Flags<'py>);
 type Covariates = (Columns, Option<Columns>);
 
 /// What an evaluation was made from; comparisons need it again.
-struct Input {
-    subjects: Vec<SubjectId>,
-    outcomes: Outcomes,
-    curves: Curves,
-    censoring: CensoringCurve,
-    groups: Vec<Groups>,
-    settings: EvaluationSettings,
+pub(crate) struct Input {
+    pub(crate) subjects: Vec<SubjectId>,
+    pub(crate) outcomes: Outcomes,
+    pub(crate) curves: Curves,
+    /// The sample that the censoring curve is fitted on, if it is another one.
+    pub(crate) train: Option<Outcomes>,
+    pub(crate) censoring: CensoringCurve,
+    pub(crate) groups: Vec<Groups>,
+    pub(crate) settings: EvaluationSettings,
 }
 
 impl Input {
@@ -44,19 +46,20 @@ impl Input {
 /// One evaluated model.
 #[pyclass(frozen)]
 pub(crate) struct Evaluated {
-    input: Arc<Input>,
-    found: Arc<Found>,
+    pub(crate) input: Arc<Input>,
+    pub(crate) found: Arc<Found>,
 }
 
 /// What was found, without what it was made from.
-struct Found {
-    report: EvaluationReport,
-    baseline: Option<Baseline>,
-    notes: Vec<String>,
+pub(crate) struct Found {
+    pub(crate) report: EvaluationReport,
+    pub(crate) baseline: Option<Baseline>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Found {
-    fn to_json(&self) -> Result<String, serde_json::Error> {
+    pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
         let mut value = serde_json::to_value(&self.report)?;
         if let (Some(baseline), Some(fields)) = (&self.baseline, value.as_object_mut()) {
             fields.insert("baseline".to_owned(), serde_json::to_value(baseline)?);
@@ -88,12 +91,24 @@ impl Evaluated {
         time_unit: String,
         censoring: String,
         facts: Vec<(String, String)>,
-        mut notes: Vec<String>,
+        notes: Vec<String>,
     ) -> PyResult<String> {
         let found = Arc::clone(&self.found);
-        notes.extend(found.notes.iter().cloned());
-        let about = About { title, time_unit, censoring, facts, notes };
+        let about = About { title, time_unit, censoring, facts, warnings: found.warnings.clone(), notes };
         html(py, move || page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string()))
+    }
+
+    /// What must be read before the numbers, and remarks.
+    #[getter]
+    fn said(&self) -> (Vec<String>, Vec<String>) {
+        (self.found.warnings.clone(), self.found.notes.clone())
+    }
+
+    /// Whether another evaluation is of the same times and events, and of the same groups of `attribute`.
+    #[pyo3(signature = (other, attribute=None))]
+    fn is_of_same_samples(&self, other: &Self, attribute: Option<&str>) -> bool {
+        let of = |input: &Input| input.groups.iter().find(|groups| Some(groups.attribute()) == attribute).cloned();
+        self.input.outcomes == other.input.outcomes && of(&self.input) == of(&other.input)
     }
 
     /// This model and another one on the same samples: `ModelReports` as JSON; `show(done, total)` is called meanwhile.
@@ -107,11 +122,12 @@ impl Evaluated {
         other: &Self,
         names: (String, String),
         show: Option<Py<PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<String> {
         let (own, other) = (Arc::clone(&self.input), Arc::clone(&other.input));
         require_same("times or events", own.outcomes == other.outcomes)?;
         require_same("subjects or groups", own.subjects == other.subjects && own.groups == other.groups)?;
+        require_same("training samples (train)", own.censoring == other.censoring)?;
         require_same("settings", own.settings == other.settings)?;
         let found = compute_showing(py, threads, show.as_ref(), move |stop, _| {
             let settings = EvaluationSettings { stop: stop.clone(), ..own.settings.metrics_only() };
@@ -147,12 +163,11 @@ pub(crate) fn evaluate(
     settings: &str,
     covariates: Option<Covariates>,
     show: Option<Py<PyAny>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Evaluated> {
     let names = Names::default();
-    let refused = |error: MetricError| of_metric(&error, names);
     let settings: EvaluationSettings = read(settings)?;
-    settings.validate().map_err(refused)?;
+    settings.validate().map_err(|error| of_metric(&error, Names { times: "eval_times", ..names }))?;
     let outcomes = outcomes(&time, &event, names)?;
     let n = outcomes.n();
     let train = train.map(|(time, event)| self::outcomes(&time, &event, Names { time: "train", ..names }));
@@ -166,19 +181,21 @@ pub(crate) fn evaluate(
     let found = compute_showing(py, threads, show.as_ref(), move |stop, _| -> Result<Evaluated, Failed> {
         let curves = Curves::new(grid, rows)?;
         let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
-        let input = Input { subjects, outcomes, curves, censoring, groups, settings };
+        let input = Input { subjects, outcomes, curves, train, censoring, groups, settings };
         let notes = coverage_notes(&input.scored(), &input.settings)?;
         let running = EvaluationSettings { stop: stop.clone(), ..input.settings.clone() };
         let Input { subjects, outcomes, curves, censoring, groups, .. } = &input;
         let report = fairtte_metrics::evaluate(subjects, outcomes, curves.get(), censoring, groups, &running)?;
         let baseline = covariates.map(|(columns, of_train)| {
-            let train = train.zip(of_train);
+            let train = input.train.clone().zip(of_train);
             let found = Baseline::new(&input.scored(), columns, train, &running);
             found.map_err(|error| Failed::Other(error.to_string()))
         });
         let baseline = baseline.transpose()?;
         curves.require_unchanged().map_err(Failed::Other)?;
-        Ok(Evaluated { input: Arc::new(input), found: Arc::new(Found { report, baseline, notes }) })
+        let warnings = warnings(&report, curves.get());
+        let found = Found { report, baseline, warnings, notes };
+        Ok(Evaluated { input: Arc::new(input), found: Arc::new(found) })
     })?;
     let evaluated = found.map_err(Failed::into_exception)?;
     match evaluated.found.report.refused_setting() {
@@ -207,19 +224,6 @@ impl From<MetricError> for Failed {
     fn from(error: MetricError) -> Self {
         Self::Metric(error)
     }
-}
-
-/// Settings from JSON.
-///
-/// # Errors
-/// `MetricError` with the message of serde, without the place in the JSON, which the caller did not write.
-pub(crate) fn read<T: DeserializeOwned>(json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| metric_error(without_place(&error.to_string())))
-}
-
-/// A message of serde without the place in the JSON.
-pub(crate) fn without_place(message: &str) -> &str {
-    message.split(" at line ").next().unwrap_or(message)
 }
 
 /// A page, made on the pool.

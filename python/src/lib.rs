@@ -12,6 +12,8 @@ mod estimators;
 mod evaluate;
 mod lent;
 mod pool;
+mod sent;
+mod settings;
 mod sksurv;
 mod statistics;
 mod survival_eval;
@@ -33,6 +35,8 @@ mod _fairtte {
     use crate::evaluate::{Evaluated, evaluate, metric_names};
     #[pymodule_export]
     use crate::pool::self_test;
+    #[pymodule_export]
+    use crate::sent::{restored, restored_classes, state, state_of_classes};
     #[pymodule_export]
     use crate::sksurv::{brier_score, cumulative_dynamic_auc, harrell, pycox, uno};
     #[pymodule_export]

@@ -19,6 +19,9 @@ use crate::errors::{internal_error, metric_error};
 /// How often a waiting call looks for signals such as Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// As the program's `--threads`.
+const MOST_THREADS: usize = 4096;
+
 /// The pools of this process and of those that it was forked from, as a list: a lock could be held while a process forks.
 static POOLS: OnceLock<Box<Node>> = OnceLock::new();
 
@@ -29,17 +32,32 @@ struct Node {
     next: OnceLock<Box<Node>>,
 }
 
+/// The number of threads that a caller asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threads(usize);
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let found = value.extract::<usize>().ok().filter(|threads| (1..=MOST_THREADS).contains(threads));
+        found.map(Self).ok_or_else(|| {
+            let shown = value.repr().map_or_else(|_| "no number".to_owned(), |text| text.to_string());
+            metric_error(format!("threads is {shown}, expected a whole number from 1 to {MOST_THREADS}"))
+        })
+    }
+}
+
 /// `threads`, otherwise `RAYON_NUM_THREADS`, otherwise the number of processors that the process may use.
-fn number_of_threads(threads: Option<usize>) -> PyResult<usize> {
-    match threads {
-        Some(0) => Err(metric_error("threads is 0, expected a whole number >= 1")),
-        Some(threads) => Ok(threads),
-        None => {
+fn number_of_threads(threads: Option<Threads>) -> usize {
+    threads.map_or_else(
+        || {
             let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
             let available = || std::thread::available_parallelism().map_or(1, usize::from);
-            Ok(set.filter(|threads| *threads > 0).unwrap_or_else(available))
-        }
-    }
+            set.filter(|threads| *threads > 0).unwrap_or_else(available)
+        },
+        |Threads(threads)| threads,
+    )
 }
 
 fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
@@ -73,7 +91,7 @@ fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
 /// The exception of a signal handler, or `InternalError` for a panic.
 pub(crate) fn compute<T: Send + 'static>(
     py: Python<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     compute: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> PyResult<T> {
     compute_showing(py, threads, None, move |stop, _| compute(stop))
@@ -113,11 +131,11 @@ impl Progress {
 /// Those of [`compute`], and the exception of `show`, which ends the computation as Ctrl-C does.
 pub(crate) fn compute_showing<T: Send + 'static>(
     py: Python<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     show: Option<&Py<PyAny>>,
     compute: impl FnOnce(&Stop, &Progress) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let pool = pool(number_of_threads(threads)?)?;
+    let pool = pool(number_of_threads(threads))?;
     let stop = Stop::default();
     let (sender, receiver) = channel();
     // Only this thread uses it; a reference to it may cross into the part without the GIL.
@@ -168,7 +186,7 @@ pub(crate) fn self_test(
     seconds: f64,
     panics: bool,
     here: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<usize> {
     if here {
         return detached(py, || {

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes};
 use crate::errors::{Names, of_metric};
-use crate::pool::compute;
+use crate::pool::{Threads, compute};
 
 /// Times and events of the training sample.
 type Train<'py> = (Numbers<'py>, Flags<'py>);
@@ -40,7 +40,7 @@ pub(crate) fn harrell(
     time: Numbers<'_>,
     estimate: Numbers<'_>,
     near: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<(f64, u64, u64, u64, u64)> {
     let names = Names::default();
     let outcomes = outcomes(&time, &event, names)?;
@@ -64,7 +64,7 @@ pub(crate) fn uno(
     time: Numbers<'_>,
     estimate: Numbers<'_>,
     tau: Option<f64>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<(f64, u64, u64, u64)> {
     let names = Names::default();
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
@@ -92,7 +92,7 @@ pub(crate) fn cumulative_dynamic_auc(
     time: Numbers<'_>,
     estimate: PyReadonlyArray2<'_, f64>,
     times: Numbers<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<(Vec<f64>, f64)> {
     let names = Names::default();
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
@@ -126,7 +126,7 @@ pub(crate) fn brier_score(
     time: Numbers<'_>,
     estimate: Matrix<'_>,
     times: Numbers<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Vec<f64>> {
     let names = Names { survival: "estimate", ..Names::default() };
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
@@ -175,7 +175,7 @@ pub(crate) fn pycox(
     grid: Numbers<'_>,
     pre: bool,
     censored: Option<Train<'_>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Vec<f64>> {
     let names = Names { survival: "surv", times: "surv.index", time: "durations", ..Names::default() };
     let outcomes = outcomes(&time, &event, names)?;
@@ -184,8 +184,9 @@ pub(crate) fn pycox(
     let (rows, times, grid) = (survival.to_rows(py)?, times.as_array().to_vec(), grid.as_array().to_vec());
     let (what, convention) = (what.to_owned(), BrierConvention::Pycox);
     let reading = if pre { Reading::NextGridPoint } else { Reading::Step };
+    let curves = compute(py, threads, move |_| SurvivalCurves::new(times, rows))?;
+    let curves = curves.map_err(|error| of_metric(&error, names))?;
     let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {
-        let curves = SurvivalCurves::new(times, rows)?;
         let antolini = |convention| -> Result<f64, MetricError> {
             Ok(concordance_td_with(&outcomes, &curves, reading, convention)?.value)
         };
@@ -205,5 +206,5 @@ pub(crate) fn pycox(
             }
         }
     })?;
-    found.map_err(|error| of_metric(&error, names))
+    found.map_err(|error| of_metric(&error, Names { times: "time_grid", ..names }))
 }

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 
 use crate::arrays::{Matrix, Numbers};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::evaluate::without_place;
 use crate::pool::compute;
+use crate::settings::without_place;
 
 fn refused(error: MetricError) -> PyErr {
     match error {

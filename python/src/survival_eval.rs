@@ -14,10 +14,12 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Flags, Matrix, Numbers, outcomes};
 use crate::errors::{Names, metric_error, of_metric};
-use crate::pool::compute;
+use crate::pool::{Threads, compute};
 
 const NAMES: Names =
     Names { survival: "pred_survs", times: "time_coordinates", time: "event_times", risk: "pred_survs" };
+/// Of what is computed at times that are asked for.
+const AT_TARGETS: Names = Names { times: "target_times", ..NAMES };
 
 /// Curves and outcomes as the evaluator is given them.
 #[pyclass(frozen)]
@@ -40,7 +42,7 @@ impl SurvivalEvaluator {
         time: Numbers<'_>,
         event: Flags<'_>,
         train: Option<(Numbers<'_>, Flags<'_>)>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
         let of_train = |(time, event): (Numbers<'_>, Flags<'_>)| {
             outcomes(&time, &event, Names { time: "train_event_times", ..NAMES })
@@ -60,7 +62,7 @@ impl SurvivalEvaluator {
     ///
     /// # Errors
     /// `MetricError` for unknown `ties` and without comparable pairs.
-    fn concordance_td(&self, py: Python<'_>, ties: &str, threads: Option<usize>) -> PyResult<(f64, f64, f64)> {
+    fn concordance_td(&self, py: Python<'_>, ties: &str, threads: Option<Threads>) -> PyResult<(f64, f64, f64)> {
         let ties = match ties {
             "none" => TiedPairs::Dropped,
             "risk" => TiedPairs::Predictions,
@@ -80,7 +82,7 @@ impl SurvivalEvaluator {
     ///
     /// # Errors
     /// `MetricError` without cases, controls or, if it is `weighted`, a training sample.
-    fn auc(&self, py: Python<'_>, time: f64, weighted: bool, threads: Option<usize>) -> PyResult<f64> {
+    fn auc(&self, py: Python<'_>, time: f64, weighted: bool, threads: Option<Threads>) -> PyResult<f64> {
         let convention = if weighted { AucConvention::SurvivalEval } else { AucConvention::SurvivalEvalNaive };
         let (curves, outcomes) = (self.curves.clone(), self.outcomes.clone());
         let train = self.fitted_on(weighted)?;
@@ -90,21 +92,27 @@ impl SurvivalEvaluator {
             let auc = auc_td_with(&outcomes, &curves, &censoring, reading, &[time], convention)?;
             auc.values.into_iter().next().unwrap_or(Err(MetricError::EmptyGrid))
         })?;
-        found.map_err(|error| of_metric(&error, NAMES))
+        found.map_err(|error| of_metric(&error, AT_TARGETS))
     }
 
     /// The Brier score at `times`, `[k]`.
     ///
     /// # Errors
     /// `MetricError` where a weight does not exist, and if it is `weighted` without a training sample.
-    fn brier(&self, py: Python<'_>, times: Numbers<'_>, weighted: bool, threads: Option<usize>) -> PyResult<Vec<f64>> {
+    fn brier(
+        &self,
+        py: Python<'_>,
+        times: Numbers<'_>,
+        weighted: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<Vec<f64>> {
         let (train, convention) = (self.fitted_on(weighted)?, of_weights(weighted));
         let (curves, outcomes, times) = (self.curves.clone(), self.outcomes.clone(), times.as_array().to_vec());
         let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {
             let (read, censoring) = (survival_evaluator_curves(&curves, &times)?, convention.censoring_curve(&train)?);
             Ok(brier_score_by(convention, &outcomes, &read, &censoring, Reading::Step, &times)?.values)
         })?;
-        found.map_err(|error| of_metric(&error, NAMES))
+        found.map_err(|error| of_metric(&error, AT_TARGETS))
     }
 
     /// The Brier score averaged over `times` by trapezoids.
@@ -116,7 +124,7 @@ impl SurvivalEvaluator {
         py: Python<'_>,
         times: Numbers<'_>,
         weighted: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<f64> {
         let (train, convention) = (self.fitted_on(weighted)?, of_weights(weighted));
         let (curves, outcomes, times) = (self.curves.clone(), self.outcomes.clone(), times.as_array().to_vec());
@@ -125,14 +133,14 @@ impl SurvivalEvaluator {
             let (rule, step) = (IntegrationRule::Trapezoid, Reading::Step);
             integrated_brier_score_by(convention, rule, &outcomes, &read, &censoring, step, &times)
         })?;
-        found.map_err(|error| of_metric(&error, NAMES))
+        found.map_err(|error| of_metric(&error, AT_TARGETS))
     }
 
     /// p value of D-calibration, and the mass of every bin from the highest probabilities to the lowest.
     ///
     /// # Errors
     /// `MetricError` for the number of bins.
-    fn d_calibration(&self, py: Python<'_>, n_bins: usize, threads: Option<usize>) -> PyResult<(f64, Vec<f64>)> {
+    fn d_calibration(&self, py: Python<'_>, n_bins: usize, threads: Option<Threads>) -> PyResult<(f64, Vec<f64>)> {
         let (curves, outcomes) = (self.curves.clone(), self.outcomes.clone());
         let found = compute(py, threads, move |_| {
             let (reading, convention) = (OwnTimeReading::LinearFromOne, DCalibrationConvention::Survivaleval);
@@ -158,7 +166,7 @@ impl SurvivalEvaluator {
         by_width: bool,
         left_out: bool,
         adjusted: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<(f64, Vec<f64>, Vec<f64>)> {
         let settings = OneCalibrationSettings {
             n_bins,
@@ -173,14 +181,14 @@ impl SurvivalEvaluator {
             let (observed, expected) = found.bins.iter().map(|bin| (bin.observed, bin.expected)).unzip();
             Ok((found.p_value?, observed, expected))
         })?;
-        found.map_err(|error| of_metric(&error, NAMES))
+        found.map_err(|error| of_metric(&error, AT_TARGETS))
     }
 
     /// The mean square of mean predicted curve minus Kaplan-Meier curve over time 0 and the event times, by trapezoids.
     ///
     /// # Errors
     /// `MetricError` without an event above 0, and for an event after the last time of the curves.
-    fn km_calibration(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<f64> {
+    fn km_calibration(&self, py: Python<'_>, threads: Option<Threads>) -> PyResult<f64> {
         let (curves, outcomes) = (self.curves.clone(), self.outcomes.clone());
         let events = outcomes.time().iter().zip(outcomes.event()).filter_map(|(time, event)| event.then_some(*time));
         let mut times: Vec<f64> = events.chain([0.0]).collect();
@@ -206,11 +214,11 @@ impl SurvivalEvaluator {
         &self,
         py: Python<'py>,
         times: Numbers<'_>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (curves, times) = (self.curves.clone(), times.as_array().to_vec());
         let found = compute(py, threads, move |_| survival_evaluator_curves(&curves, &times))?;
-        Ok(found.map_err(|error| of_metric(&error, NAMES))?.into_survival().into_pyarray(py))
+        Ok(found.map_err(|error| of_metric(&error, AT_TARGETS))?.into_survival().into_pyarray(py))
     }
 }
 

@@ -1,5 +1,6 @@
 """The program as a child process, and run folders. The tests of a real program need it: `FAIRTTE_PROGRAM`."""
 
+import gc
 import json
 import os
 import pickle
@@ -139,7 +140,7 @@ def test_the_code_and_the_sentence_of_the_program_are_an_exception(real):
     for call, code, message in [
         (lambda: fairtte.train(folder / "none.toml", quiet=True), 3, "cannot read run file"),
         (lambda: fairtte.train(folder / "run.toml", set={"estimator.cox.rdge": 1}, quiet=True), 3, "rdge.*help: did you mean"),
-        (lambda: fairtte.train(quiet=True), 2, "required arguments"),
+        (lambda: fairtte.train(quiet=True), 2, "required arguments were not provided: .*--config"),
         (lambda: fairtte.train(folder / "run.toml", set={"data.tabular.table": "no.csv"}, quiet=True), 4, "no.csv"),
         (lambda: fairtte.study(folder / "no-study.toml", quiet=True), 3, "no-study.toml"),
     ]:
@@ -166,6 +167,68 @@ def test_what_is_passed_is_what_is_asked_for(tmp_path):
     ]  # fmt: skip
     with pytest.raises(fairtte.FairtteError, match="did not say where the run is"):
         fairtte.train("a", program=echo)
+
+
+def test_settings_of_every_kind_are_those_of_a_run_file(tmp_path):
+    echo = script(tmp_path, 'printf "%s\\n" "$@" >&2')
+    given = {
+        "a": np.int64(3), "b": np.float32(0.5), "c": np.array([1.0, 2.0]), "attribute": [{"name": "sex", "levels": ("F", "M")}], "d": True,
+        "e": tmp_path / "é", "f": {"g-h": 'a "b"'},
+    }  # fmt: skip
+    printed = fairtte.study("s.toml", set=given, program=echo)
+    assert [line for line in printed.splitlines()[3:] if line != "--set"] == [
+        "a=3", "b=0.5", "c=[1.0, 2.0]", 'attribute=[{"name" = "sex", "levels" = ["F", "M"]}]', "d=true", f'e="{tmp_path}/é"',
+        'f={"g-h" = "a \\"b\\""}',
+    ]  # fmt: skip
+    for wrong, message in [({"a": None}, r'set\["a"\] has a NoneType, expected numbers'), ("a=3", "set is 'a=3', expected a dict such as")]:
+        with pytest.raises(fairtte.FairtteError, match=message):
+            fairtte.study("s.toml", set=wrong, program=echo)
+
+
+def test_settings_of_every_kind_are_read_by_the_program(real):
+    _, folder = real
+    attribute = [{"name": "sex", "levels": ["M", "F"]}, {"name": "age", "threshold": np.int64(60)}]
+    settings = {"attribute": attribute, "evaluation.replicates": np.int64(9), "estimator": {"cox": {"ridge": np.float64(1.5)}}}
+    run = fairtte.train(folder / "run.toml", set=settings, quiet=True)
+    assert run.settings["estimator"]["cox"]["ridge"] == 1.5 and run.settings["evaluation"]["replicates"] == 9
+    assert [a["groups"][0]["level"] for a in run.report["metrics"][0]["attributes"]] == ["M", "<= 60"]
+    # What a run is made of is found again in another process.
+    sent = pickle.loads(pickle.dumps((run, run.predictions())))
+    assert sent[0].path == run.path and np.array_equal(sent[1].survival, run.predictions().survival)
+    assert sent[1].groups().equals(run.predictions().groups())
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+def test_no_pipe_stays_open(tmp_path):
+    program.run_program([], program=script(tmp_path, "echo a"), quiet=True)
+    with pytest.raises(fairtte.RunError):
+        program.run_program([], program=script(tmp_path, "exit 3"), quiet=True)
+    gc.collect()
+
+
+def test_ctrl_c_reaches_the_children_of_the_child(tmp_path):
+    pids = tmp_path / "pids"
+    # A child that waits for its own child, which takes long, as a study waits for a trial.
+    code = "\n".join([
+        "import signal, subprocess, sys",
+        "signal.signal(signal.SIGINT, signal.default_int_handler)",
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); time.sleep(30)'])",
+        f"open({str(pids)!r}, 'w').write(str(child.pid))",
+        "while True:",
+        "    try:",
+        "        sys.exit(child.wait())",
+        "    except KeyboardInterrupt:",
+        "        pass",
+    ])
+    (tmp_path / "child.py").write_text(code)
+    parent = script(tmp_path, f'exec "{sys.executable}" "{tmp_path / "child.py"}"')
+    threading.Timer(1.5, _thread.interrupt_main).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        program.run_program([], program=parent, quiet=True)
+    assert time.monotonic() - begin < 10
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pids.read_text()), 0)
 
 
 def test_output_larger_than_a_pipe_does_not_block(tmp_path):

@@ -140,8 +140,9 @@ def test_sources_of_bias():
         ({"features": features[1:]}, "features has 299 rows, expected 300"),
         ({"features": np.where(np.eye(300, 4) == 1, np.nan, features)}, r"features\[0, 0\] is NaN"),
         ({"n_clusters": 1}, "n_clusters is 1"),
-        ({"no_such": 1}, "unknown field `no-such`"),
+        ({"no_such": 1}, "no_such is no argument of bias_sources, expected one of: features"),
         ({"components": 0}, "0, expected"),
+        ({"components": -1}, "components is -1, expected a whole number"),
         ({"groups": {}}, "groups is empty"),
     ]:
         with pytest.raises(fairtte.MetricError, match=message):

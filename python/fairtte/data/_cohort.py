@@ -252,6 +252,10 @@ class Cohort:
         """
         if by != "subject":
             raise DataError(f'by is "{by}", expected "subject": samples of one person in two parts would leak')
+        if len(fractions) != 3:
+            raise DataError(f"fractions is {fractions!r}, expected three shares: of training, validation and test")
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise DataError(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1")
         train, validation, test = fractions
         settings: dict[str, Any] = {"train": train, "validation": validation, "test": test, "repeat": repeat}
         if isinstance(stratify, str):
@@ -265,7 +269,7 @@ class Cohort:
             settings["leave-site-out"] = {"site": leave_site_out[0], "leave-out": leave_site_out[1]}
         if file is not None:
             settings["file"] = os.fspath(file)
-        parts, record = self._inner.split(json.dumps(settings), seed)
+        parts, record = self._inner.split(json.dumps(settings), int(seed))
         return Split(parts, json.loads(record))
 
     def select(self, rows: Sequence[int] | NDArray[Any]) -> Cohort:
@@ -345,6 +349,16 @@ class Cohort:
 
     def __len__(self) -> int:
         return self.n
+
+    def __copy__(self) -> Cohort:
+        return Cohort(self._inner)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Cohort:
+        # Nothing of a cohort changes.
+        return Cohort(self._inner)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Cohort cannot be pickled, expected its to_pandas(), or reading it again in the other process")
 
     def __repr__(self) -> str:
         left_out = f"{len(self._inner.exclusions())} of {self.n_read} rows left out"

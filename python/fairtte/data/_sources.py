@@ -14,6 +14,8 @@ from ._cohort import Cohort
 
 def _read(name: str, options: Mapping[str, Any], attributes: Any, threads: int | None) -> Cohort:
     chosen = {key.replace("_", "-"): _plain(value) for key, value in options.items() if value is not None}
+    if isinstance(attributes, str | Mapping):
+        attributes = [attributes]
     of_attributes = None if attributes is None else json.dumps([_attribute(attribute) for attribute in attributes])
     return Cohort(_fairtte.read_data(name, json.dumps(chosen), of_attributes, threads))
 

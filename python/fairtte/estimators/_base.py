@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _fairtte, _inputs
+from .. import _fairtte, _inputs, _labels
 from .._errors import FairtteError, MetricError
 from ._curves import StepFunction
 
@@ -99,9 +99,13 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             raise MetricError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         settings = json.dumps(self._settings())
         covariates = self._covariates(X, reset=True)
+        _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y)
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         if len(time) != len(covariates):
             raise MetricError(f"X has {len(covariates)} rows and y {len(time)}, expected as many")
+        most = getattr(self, "max_features", None)
+        if isinstance(most, int | np.integer) and most > covariates.shape[1]:
+            raise MetricError(f"max_features is {most}, expected at most {covariates.shape[1]}, the columns of X")
         names = getattr(self, "feature_names_in_", None)
         columns = [str(name) for name in names] if names is not None else [str(k) for k in range(covariates.shape[1])]
         subjects = None
@@ -119,6 +123,8 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
     def _covariates(self, X: Any, reset: bool) -> NDArray[Any]:
         if not reset and not hasattr(self, "_fitted"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        if isinstance(X, np.ma.MaskedArray):
+            raise MetricError("X is a masked array, expected one without missing values")
         if _validate_data is not None:
             # Its sentences are part of scikit-learn's contract.
             found: NDArray[Any] = _validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
@@ -161,7 +167,8 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             Whether to return an array ``[n, k]`` at ``unique_times_`` (all observed times of the fit) in place of
             ``[n]`` functions of time (:class:`StepFunction`).
         times : array [k]
-            Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB.
+            Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB. After the last observed
+            time of the fit the last value stays, of an ``AFT`` its curve goes on.
 
         Raises
         ------
