@@ -136,15 +136,7 @@ impl Table {
 
     fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
-        let mut bytes = bytes::check(path, bytes, separator)?;
-        // Empty lines at the end of a file are no rows. Those between rows keep their place, because rows are named by it.
-        let n = bytes.trim_ascii_end().len();
-        let of_cells = |byte: &u8| *byte == separator;
-        let n = bytes.iter().rposition(of_cells).map_or(n, |last| n.max(last + 1));
-        if n > 0 {
-            bytes.truncate(n);
-            bytes.push(b'\n');
-        }
+        let bytes = bytes::check(path, bytes, separator)?;
         require_threads(path)?;
         let read = |bytes: &[u8]| {
             let options = CsvReadOptions::default()

@@ -76,18 +76,6 @@ fn what_is_no_table_is_refused_by_name() {
 }
 
 #[test]
-fn empty_lines_at_the_end_are_no_rows_and_others_keep_their_place() {
-    let n_rows = |text: &str| Table::parse(Path::new("t.csv"), text.into()).unwrap().n_rows();
-    for end in ["", "\n", "\n\n", "\n \n\n", "\r\n\r\n"] {
-        assert_eq!(n_rows(&format!("a,b\n1,2\n3,{end}")), 2, "{end:?}");
-    }
-    assert_eq!(n_rows("a,b\n1,2\n3,4\n,\n"), 3, "a row of empty cells is one");
-    assert_eq!(n_rows("a,b\n1,2\n\n3,4\n\n"), 3);
-    assert_eq!(n_rows("a,b\n\n\n"), 0);
-    assert_eq!(n_rows("a\n1\n\n"), 1);
-}
-
-#[test]
 fn a_short_row_has_missing_cells() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::read(&write(folder.path(), "short.csv", "a,b,c\n1,2,3\n4\n,,\n")).unwrap();
