@@ -33,7 +33,7 @@ const THE_GRID: &str = "(a density, whose value depends on the points of the gri
 /// Fewest and most observed times at which baselines and estimators are predicted; between them they are interpolated.
 pub(crate) const OWN_TIMES: [usize; 2] = [20, 500];
 /// Most values of the curves of a model at observed times, above the fewest times: 160 MB.
-const MOST_VALUES: usize = 20_000_000;
+pub(crate) const MOST_VALUES: usize = 20_000_000;
 
 /// The baselines of one evaluation.
 #[derive(Debug, Serialize)]

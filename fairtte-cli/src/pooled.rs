@@ -1,6 +1,6 @@
 //! Curves of several models on one grid, and the folds of a cross-validation as one prediction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fairtte_data::predictions::{CurveRepairs, PredictionTable, match_predictions};
 use fairtte_data::{Cohort, DataError};
@@ -8,7 +8,11 @@ use fairtte_metrics::{EvaluationSettings, Reading, SurvivalCurves};
 use ndarray::{Array1, Array2, Axis, concatenate};
 
 use crate::CliError;
+use crate::baseline::{MOST_VALUES, of_density};
 use crate::scored::Scored;
+
+/// Times that curves of any number of samples may have.
+const FEWEST_TIMES: usize = 100;
 
 /// The times of all grids, up to the last that every one has.
 pub(crate) fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
@@ -17,6 +21,16 @@ pub(crate) fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f6
     let mut times: Vec<f64> = grids.concat().into_iter().filter(|time| *time <= end).collect();
     times.sort_by(f64::total_cmp);
     times.dedup();
+    times
+}
+
+/// Evenly chosen ones of `times`, the first and the last among them, so that `n` curves have at most 20 million values; at least 100.
+fn thinned(mut times: Vec<f64>, n: usize) -> Vec<f64> {
+    let most = (MOST_VALUES / n.max(1)).max(FEWEST_TIMES);
+    let step = times.len().div_ceil(most).max(1);
+    let last = times.len().saturating_sub(1);
+    let mut place = 0..;
+    times.retain(|_| place.next().is_some_and(|place: usize| place.is_multiple_of(step) || place == last));
     times
 }
 
@@ -66,7 +80,8 @@ pub(crate) fn fold_of_rows<'a>(
 /// The curves of all folds in the order of the cohort, with their rows, on the times of all grids. No row may be in two folds.
 ///
 /// On that grid a curve of another one would be read between its points as a curve of that grid. So it also has the times at which
-/// metrics with these `settings` read curves, as many as fit into the memory, and the times `also`: there each curve is that of its fold.
+/// metrics with these `settings` read curves, up to 20 million values of all curves, and the times `also`: there each curve is that of its
+/// fold. Where a metric of the density is asked for, which depends on the times, none are added.
 ///
 /// # Errors
 /// [`CliError::Data`] if predictions lack a row.
@@ -76,14 +91,17 @@ pub(crate) fn pooled(
     settings: &EvaluationSettings,
     also: &[f64],
 ) -> Result<(Vec<usize>, PredictionTable), CliError> {
-    let mut grid = common_times(folds.iter().map(|fold| &fold.predictions.grid[..]));
+    let n = folds.iter().map(|fold| fold.rows.len()).sum();
+    let mut grid = thinned(common_times(folds.iter().map(|fold| &fold.predictions.grid[..])), n);
     let (rows, table) = on_grid(cohort, folds, &grid)?;
-    if folds.iter().all(|fold| fold.predictions.grid == grid) {
+    if folds.iter().all(|fold| fold.predictions.grid == grid) || !of_density(settings).is_empty() {
         return Ok((rows, table));
     }
     grid.extend(also);
+    // No group is needed for the times.
+    let settings = EvaluationSettings { reference: BTreeMap::new(), ..settings.clone() };
     let scored = Scored::of_rows(table, cohort, &[], rows.clone(), &rows)?;
-    on_grid(cohort, folds, &scored.with_times_read(grid, settings)?)
+    on_grid(cohort, folds, &scored.with_times_read(grid, &settings)?)
 }
 
 fn on_grid(cohort: &Cohort, folds: &[FoldRows<'_>], grid: &[f64]) -> Result<(Vec<usize>, PredictionTable), CliError> {
@@ -115,6 +133,15 @@ mod tests {
     fn grids_are_joined_up_to_the_last_time_that_all_have() {
         let grids = [vec![0.0, 1.0, 4.0], vec![0.0, 2.0, 3.0]];
         assert_eq!(common_times(grids.iter().map(Vec::as_slice)), [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn times_of_many_curves_are_thinned_and_keep_their_ends() {
+        let times: Vec<f64> = (0..=450).map(f64::from).collect();
+        assert_eq!(thinned(times.clone(), 1_000), times);
+        let few = thinned(times, 1_000_000);
+        assert_eq!((few.len(), few[0], few[1], few[few.len() - 1]), (91, 0.0, 5.0, 450.0));
+        assert!(thinned(Vec::new(), 5).is_empty());
     }
 
     #[test]

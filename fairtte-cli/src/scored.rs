@@ -82,7 +82,7 @@ impl Scored {
         })
     }
 
-    /// `grid` with the times at which metrics read the curves, as many as fit into the memory.
+    /// `grid` with the times at which metrics read the curves, up to 20 million values of all curves.
     pub(crate) fn with_times_read(
         &self,
         mut grid: Vec<f64>,

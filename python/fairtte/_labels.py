@@ -39,8 +39,8 @@ def _is_default(index: Any) -> bool:
 
 
 def require_one_order(**arguments: Any) -> None:
-    """Refuses arguments of pandas whose labels are the same in another order, or different ones, neither of which are the numbers of
-    the rows. Arguments without labels, and those of another length, are no matter of this check. ``x__columns`` are the columns of
+    """Refuses arguments of pandas whose labels are the same in another order. Refuses different labels too, unless one of the two has a
+    default index, the numbers of the rows. Arguments without labels, and those of another length, are no matter of this check. ``x__columns`` are the columns of
     ``x``, each a sample."""
     found = [label for name, value in arguments.items() for label in _labels(value, name.replace("__", "."))]
     for (first_name, first), (second_name, second) in combinations(found, 2):

@@ -292,7 +292,7 @@ class Evaluation(Audit):
         return self._inner.to_html(f"Evaluation of {self.name}", self.time_unit, censoring, facts, self._remarks())
 
     def __reduce__(self) -> Any:
-        # The curves are copied. A baseline is text of Rust alone.
+        # The curves are copied. A baseline cannot be read back from its text.
         arguments = (self._kind, self.name, self.time_unit, self._has_train)
         return _restored, (_fairtte.state(self._inner), *arguments)
 

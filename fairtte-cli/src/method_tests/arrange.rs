@@ -148,10 +148,14 @@ fn tied_within_units(differences: &[(f64, f64)]) -> Vec<f64> {
     let (mut found, mut size) = (vec![0.0; differences.len()], 0.0);
     for place in order {
         let (difference, unit) = differences[place];
+        // Also beside a smaller difference of a setting with a smaller unit.
+        if difference.abs() <= unit {
+            continue;
+        }
         if difference.abs() - size > unit {
             size = difference.abs();
         }
-        found[place] = if size > 0.0 { size.copysign(difference) } else { 0.0 };
+        found[place] = size.copysign(difference);
     }
     found
 }

@@ -199,7 +199,7 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
     let mut text = format!("The predicted risk {by} is {predicted} on average, the observed one {observed}");
     let ratio = Ratio::of(all, report);
     text.push_str(&ratio.map_or_else(String::new, |ratio| format!(", O/E {ratio}")));
-    text.push_str(match (side(all, report), ratio.is_some_and(Ratio::has_interval)) {
+    text.push_str(match (side(all, report), is_tested(all, report)) {
         (Some(Side::Under), _) => ": the model underestimates.",
         (Some(Side::Over), _) => ": the model overestimates.",
         (None, true) => ": no miscalibration on average is shown.",
@@ -237,6 +237,12 @@ pub(super) fn side(group: &GroupSummary, report: &EvaluationReport) -> Option<Si
     }
 }
 
+/// Whether there is an interval that says whether the predicted risks are wrong by more than chance.
+pub(super) fn is_tested(group: &GroupSummary, report: &EvaluationReport) -> bool {
+    let observed = group.at_horizon.as_ref().and_then(|risk| risk.observed_interval);
+    Ratio::of(group, report).map_or(observed.is_some(), |ratio| ratio.ends.is_some())
+}
+
 /// Observed divided by predicted risk with its interval: that of the bootstrap where the report has the metric at the same
 /// horizon, otherwise that of the Kaplan-Meier or Aalen-Johansen curve.
 #[derive(Clone, Copy)]
@@ -268,11 +274,6 @@ impl Ratio {
     /// Value and interval as texts.
     pub(super) fn texts(self) -> (String, Option<String>) {
         (number(self.value), self.ends.map(|(lower, upper)| format!("{} to {}", number(lower), number(upper))))
-    }
-
-    /// Whether it has an interval.
-    pub(super) fn has_interval(self) -> bool {
-        self.ends.is_some()
     }
 
     /// Whether its interval excludes 1.

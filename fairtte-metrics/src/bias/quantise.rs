@@ -166,7 +166,8 @@ pub(super) fn k_means_until(
     Ok(KMeans { labels, ..best })
 }
 
-/// The rows ordered by their values, whatever the order of rows and columns of the matrix: starts are drawn by the place of a row.
+/// The rows ordered by their values, whatever their order in the matrix: starts are drawn by the place of a row. The order of columns is of
+/// no effect either, unless rows have the same values in other columns.
 fn order_of_values(matrix: &ArrayRef2<f64>) -> Vec<usize> {
     let sorted = |row: ArrayView1<'_, f64>| {
         let mut values = row.to_vec();

@@ -4,7 +4,8 @@
 //! restricted cubic spline of a Cox model (`calibration/calibration_index.rs`; Austin, Harrell & van Klaveren 2020,
 //! doi:10.1002/sim.8570), of one of several causes a model of the subdistribution hazard. The points are 1 - Kaplan-Meier (of
 //! one of several causes, Aalen-Johansen) in bins of equal size by predicted risk, as many as have
-//! [`EVENTS_PER_BIN`] events by the horizon each on average, at most ten.
+//! [`EVENTS_PER_BIN`] events by the horizon each on average, at most ten; fewer where many predictions are equal, because these stay in one
+//! bin.
 
 use serde::{Deserialize, Serialize};
 

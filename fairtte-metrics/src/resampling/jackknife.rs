@@ -59,7 +59,7 @@ impl Jackknife {
         for (stratum, (&size, &n_blocks)) in bootstrap.stratum_sizes().iter().zip(&strata).enumerate() {
             let (of_stratum, after) = rest.split_at_mut(size as usize);
             // Units are in the order of their names. Where names follow the outcomes, blocks in turn would resemble each other more
-            // than chance does, and the standard error would be far too small.
+            // than blocks drawn by chance, and the standard error would be far too small.
             if n_blocks < size {
                 of_stratum.shuffle(&mut bootstrap.stream("jackknife", stratum));
             }

@@ -113,8 +113,13 @@ fn of_time_varying(model: &CoxTimeVaryingModel, level: f64) -> Vec<Ratios> {
                 .collect()
         }
         TimeFunction::Identity | TimeFunction::Log => {
-            let quartiles = model.event_quartiles.into_iter().flatten();
-            quartiles.map(|quartile| (format!("hazard ratios at {}", rounded(quartile)), quartile)).collect()
+            // A model of an older version has the different event times alone.
+            let of_times = |k: usize| model.times[(model.times.len() - 1) * k / 4];
+            let quartiles = model.event_quartiles.unwrap_or_else(|| [1, 2, 3].map(of_times));
+            let mut named =
+                quartiles.map(|quartile| (format!("hazard ratios at {}", rounded(quartile)), quartile)).to_vec();
+            named.dedup_by(|a, b| a.0 == b.0);
+            named
         }
     };
     let at = |(what, time): (String, f64)| {
@@ -152,7 +157,11 @@ fn of_logistic_hazard(model: &LogisticHazard, level: f64, columns: &[String]) ->
         let what = format!("odds ratios of the hazard of the {what} interval with an event");
         Ratios { what, terms: named(&sums, columns, level) }
     };
-    [("first", first), ("last", last)].map(in_interval).into()
+    let mut ratios = vec![in_interval(("first", first))];
+    if last != first {
+        ratios.push(in_interval(("last", last)));
+    }
+    ratios
 }
 
 fn named(estimates: &[Estimate], columns: &[String], level: f64) -> Vec<Ratio> {

@@ -44,7 +44,7 @@ impl Units {
 
     /// Whether these are units of `n` samples.
     pub(crate) fn fit(&self, n: usize) -> bool {
-        self.are_samples() || self.of_sample.len() == n
+        self.are_samples() || self.of_sample.len() == n && self.of_sample.iter().all(|unit| (*unit as usize) < n)
     }
 
     /// The unit of a sample.

@@ -34,7 +34,7 @@ pub(super) fn fit_estimator(
     cut_points: &CutPoints,
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
-    let grid = grid_of(run, prepared, cut_points)?;
+    let (grid, n_added) = grid_of(run, prepared, cut_points)?;
     let Inputs::Features { matrix, encodings } = &prepared.inputs else {
         return Err(CliError::Bug("an estimator on images".to_owned()));
     };
@@ -64,7 +64,6 @@ pub(super) fn fit_estimator(
     say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));
     write_json(&folder.fit_checks(), &checks)?;
     let rows = predicted_rows(prepared);
-    let n_added = grid.times().len() - cut_points.n();
     if n_added > 0 {
         say(format!("predicting at the times of the grid and {n_added} more"));
     }
@@ -90,16 +89,18 @@ pub(super) fn fit_estimator(
 
 /// The times of the curves: those at which a network would predict, and the event times of the training part, at which the curves of
 /// most estimators step. At the times of the network alone they would be as coarse as its curves, and metrics would read them wrong
-/// between the times. Metrics of the density compare curves on the same times only: where they are wanted, none are added.
-fn grid_of(run: &RunFile, prepared: &Prepared, cut_points: &CutPoints) -> Result<PredictionGrid, CliError> {
+/// between the times. Metrics of the density compare curves on the same times only: where they are wanted, none are added. Also their number.
+fn grid_of(run: &RunFile, prepared: &Prepared, cut_points: &CutPoints) -> Result<(PredictionGrid, usize), CliError> {
     let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
     if !of_density(&run.evaluation).is_empty() {
-        return Ok(grid);
+        return Ok((grid, 0));
     }
     let train = prepared.cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
     let events = train.time().iter().zip(train.event()).filter(|(_, event)| **event).map(|(time, _)| *time);
     let n = predicted_rows(prepared).len();
-    Ok(PredictionGrid::at_times(with_observed(grid.times().to_vec(), events.collect(), OWN_TIMES[1], n)))
+    let times = with_observed(grid.times().to_vec(), events.collect(), OWN_TIMES[1], n);
+    let n_added = times.len() - grid.times().len();
+    Ok((PredictionGrid::at_times(times), n_added))
 }
 
 /// Name of the file of the curves.

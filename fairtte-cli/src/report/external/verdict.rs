@@ -12,7 +12,7 @@ use super::super::differences::ends;
 use super::super::format::{of_level, p_relation, value};
 use super::super::models::signed;
 use super::super::rows;
-use super::super::verdict::{Ratio, Side, side};
+use super::super::verdict::{Ratio, Side, is_tested, side};
 use super::ExternalPage;
 
 /// At most three sentences.
@@ -134,13 +134,18 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
     let (own, all) = (reports.internal.groups_summary.first()?, reports.external.groups_summary.first()?);
     let by = rows::horizon(&reports.external, page.time_unit)?;
     let Some(ratio) = Ratio::of(all, &reports.external) else {
+        if side(all, &reports.external) == Some(Side::Under) {
+            return Some(format!(
+                "By {by}, the model underestimates the risk in the external data: every predicted risk is 0."
+            ));
+        }
         let reason = all.at_horizon_undefined.as_deref().unwrap_or("every predicted risk is 0");
         return Some(format!(
             "Whether the predicted risks by {by} are right in the external data cannot be said: {reason}."
         ));
     };
     let internal = Ratio::of(own, &reports.internal).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
-    let finding = match (side(all, &reports.external), ratio.has_interval()) {
+    let finding = match (side(all, &reports.external), is_tested(all, &reports.external)) {
         (Some(Side::Under), _) => "the model underestimates the risk",
         (Some(Side::Over), _) => "the model overestimates the risk",
         (None, true) => "no miscalibration on average is shown",

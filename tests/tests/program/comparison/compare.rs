@@ -170,7 +170,11 @@ fn each_on_its_own_grid(folds: &[String]) -> (f64, usize) {
 #[test]
 fn folds_are_trained_and_evaluated_together() {
     let folder = tempfile::tempdir().unwrap();
-    let run = SmallRun::new(folder.path()).set("training.epochs=2").set("compare.folds=3").set("compare.seeds=[1]");
+    let run = SmallRun::new(folder.path())
+        .set("training.epochs=2")
+        .set("compare.folds=3")
+        .set("compare.seeds=[1]")
+        .set("evaluation.reference.sex='F'");
     let file = folder.path().join("run.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     let compare = "\n[compare]\nattributes = [\"sex\"]\n[compare.strategy.group-dro]\n";
