@@ -48,6 +48,8 @@ impl Scoring {
             replicates: 0,
             interval: EvaluationSettings::default().interval,
             stratify: EvaluationSettings::default().stratify,
+            // Of differences of groups, which are not computed here; its attribute may be another one than that of the training.
+            reference: EvaluationSettings::default().reference,
             ..settings.clone()
         };
         let censoring = CensoringCurve::fit(train, CensoringTies::EventsFirst)?;
