@@ -20,7 +20,7 @@ use crate::plural::counted;
 const FIRST: [&str; 5] = ["c_td_half", "c-td-ipcw", "harrell-c", "uno-c", "cause-c"];
 
 /// Differences below this do not show in three decimals.
-pub(super) const VISIBLE: f64 = 0.001;
+const VISIBLE: f64 = 0.001;
 
 /// More groups than this are counted instead of named.
 const MOST_NAMED: usize = 4;

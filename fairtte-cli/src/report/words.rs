@@ -9,7 +9,7 @@ use super::differences;
 use super::evidence::Evidence;
 use super::format::{count, interval, known_ends, number, p_relation, percent};
 use super::rows::{by_chance, reason};
-use super::verdict::VISIBLE;
+use super::verdict::ties_count;
 use crate::plural::agreeing;
 
 /// Number of events below which a metric of a group is hardly informative.
@@ -161,7 +161,7 @@ fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {
     );
     // Pairs with equal predictions count 0 here, so a low value need not be a wrong order.
     let half = report.metric("c_td_half").map(|half| &half.overall);
-    let tied = half.filter(|half| half.value.is_some_and(|half| half - value >= VISIBLE));
+    let tied = half.filter(|_| ties_count(report));
     let verdict = match known_ends(estimate) {
         None => ".",
         Some((lower, _)) if lower > 0.5 => ", below the whole interval.",

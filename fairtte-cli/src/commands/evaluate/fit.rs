@@ -12,8 +12,8 @@ use crate::run_folder::{OpenRun, read_json};
 /// Columns of the permutation importance that are shown, the most important ones.
 const MOST_COLUMNS: usize = 20;
 
-/// Of intervals whose standard errors take samples for independent: with every person twice they contain the truth in 81 to 84 of 100
-/// cohorts (`docs/src/honesty.md`).
+/// Why intervals are too narrow where subjects have several samples, and the setting that mends it; none of standard errors that count
+/// subjects. With every person twice, the others contain the truth in 81 to 84 of 100 cohorts (`docs/src/honesty.md`).
 fn of_repeated(estimator: &Estimator) -> Option<String> {
     let other = match estimator {
         Estimator::Cox(settings) | Estimator::CauseSpecific(CauseSpecificSettings(settings)) => match settings.errors {
