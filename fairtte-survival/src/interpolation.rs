@@ -9,7 +9,8 @@
 //!
 //! Curves that begin at 1 do not distinguish subjects at time 0: for events before the next time of the grid all
 //! predictions would be S = 1, and tie. The grid of these heads has the first event time of the training part as an
-//! additional time, see [`PredictionGrid::with_early`].
+//! additional time, see [`PredictionGrid::with_early`]. The curves of `cox` and `cox-time` can be written at any times, such
+//! as all event times: [`PredictionGrid::at_times`].
 
 use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView1};

@@ -5,6 +5,7 @@ mod masks;
 mod probe;
 mod resume;
 mod selected;
+mod times;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -21,7 +22,7 @@ use fairtte_fairness::{
 };
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
-use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid, SurvivalHead};
+use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
 
 use self::estimator::fit_estimator;
@@ -177,7 +178,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     if strategy.needs_group_to_predict() {
         say_who_has_no_group(&predicted_rows(&prepared), &groups, strategy.name(), &cells.attribute);
     }
-    let grid = grid_of(run, &cut_points, head.as_ref(), &outcomes)?;
+    let grid = times::of_network(run, &cut_points, head.as_ref(), &outcomes, predicted_rows(&prepared).len())?;
     let scoring = scoring_of(run, &prepared, grid, &cut_points)?;
     let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
@@ -228,20 +229,6 @@ fn say_who_has_no_group(rows: &[usize], groups: &[Option<GroupId>], strategy: &s
     say(format!(
         "note: {strategy} predicts by \"{attribute}\", which is missing in {n_without} of {n} samples to predict"
     ));
-}
-
-/// The times at which the model predicts; of a class, or of masks, those of its one interval.
-fn grid_of(
-    run: &RunFile,
-    cut_points: &CutPoints,
-    head: &dyn SurvivalHead,
-    outcomes: &Outcomes,
-) -> Result<PredictionGrid, CliError> {
-    if !run.has_times() {
-        return Ok(PredictionGrid::at_cut_points(cut_points));
-    }
-    let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
-    Ok(grid.with_early(head, outcomes))
 }
 
 /// The cut points of the training part, with their record in the run folder.

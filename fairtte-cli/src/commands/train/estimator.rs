@@ -11,12 +11,10 @@ use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
 
 use super::selected::{ChosenEpoch, of_validation, predicted_rows, selection, write_curves};
-use super::{kept_model, scoring_of};
-use crate::baseline::{OWN_TIMES, of_density, with_observed};
+use super::{kept_model, scoring_of, times};
 use crate::plural::counted;
 use crate::prepared::{Inputs, Prepared};
 use crate::progress::say;
-use crate::run_file::RunFile;
 use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
@@ -34,7 +32,9 @@ pub(super) fn fit_estimator(
     cut_points: &CutPoints,
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
-    let (grid, n_added) = grid_of(run, prepared, cut_points)?;
+    let rows = predicted_rows(prepared);
+    let of_any_cause = prepared.cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
+    let grid = times::of_steps(run, cut_points, &of_any_cause, rows.len())?;
     let Inputs::Features { matrix, encodings } = &prepared.inputs else {
         return Err(CliError::Bug("an estimator on images".to_owned()));
     };
@@ -63,10 +63,6 @@ pub(super) fn fit_estimator(
     let (fitted, checks) = fitted.map_err(of_estimator)?;
     say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));
     write_json(&folder.fit_checks(), &checks)?;
-    let rows = predicted_rows(prepared);
-    if n_added > 0 {
-        say(format!("predicting at the times of the grid and {n_added} more"));
-    }
     let curves =
         fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
     let survival = curves.into_survival();
@@ -85,22 +81,6 @@ pub(super) fn fit_estimator(
     write_text(&folder.steps(), "")?;
     folder.write_warnings(&[])?;
     write_json(&folder.selection(), &selection(run, EPOCH, weights, rules, methods))
-}
-
-/// The times of the curves: those at which a network would predict, and the event times of the training part, at which the curves of
-/// most estimators step. At the times of the network alone they would be as coarse as its curves, and metrics would read them wrong
-/// between the times. Metrics of the density compare curves on the same times only: where they are wanted, none are added. Also their number.
-fn grid_of(run: &RunFile, prepared: &Prepared, cut_points: &CutPoints) -> Result<(PredictionGrid, usize), CliError> {
-    let grid = PredictionGrid::new(cut_points, run.time.points_per_interval, run.time.interpolation)?;
-    if !of_density(&run.evaluation).is_empty() {
-        return Ok((grid, 0));
-    }
-    let train = prepared.cohort.outcomes_of_any_cause(prepared.split.rows(Part::Train))?;
-    let events = train.time().iter().zip(train.event()).filter(|(_, event)| **event).map(|(time, _)| *time);
-    let n = predicted_rows(prepared).len();
-    let times = with_observed(grid.times().to_vec(), events.collect(), OWN_TIMES[1], n);
-    let n_added = times.len() - grid.times().len();
-    Ok((PredictionGrid::at_times(times), n_added))
 }
 
 /// Name of the file of the curves.
