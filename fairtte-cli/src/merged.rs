@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use self::explain::{explain, in_words, place};
+use self::explain::{explain, in_words, no_word, place};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
@@ -297,7 +297,13 @@ impl Merged {
                 if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
             };
             let place = from_set.map(|set| format!(" (--set {set})")).or_else(from_file).unwrap_or_else(files);
-            CliError::Config { key, message: in_words(&table, &path, &message), place, help }
+            let error_of = |table| {
+                let error = serde_path_to_error::deserialize::<_, T>(Value::Table(table)).err()?;
+                Some(error.inner().message().to_owned())
+            };
+            let message =
+                no_word(&table, &path, &message, error_of).unwrap_or_else(|| in_words(&table, &path, &message));
+            CliError::Config { key, message, place, help }
         })
     }
 }

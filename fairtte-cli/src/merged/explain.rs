@@ -5,7 +5,7 @@ use toml::{Table, Value};
 /// Least similarity of a name that is suggested for an unknown one, from 0 to 1.
 const SIMILAR: f64 = 0.5;
 /// Types of numbers and values as serde names them, and as a reader of a run file does.
-const TYPES: [(&str, &str); 8] = [
+const TYPES: [(&str, &str); 9] = [
     ("usize", "a whole number >= 0"),
     ("u64", "a whole number >= 0"),
     ("u32", "a whole number >= 0"),
@@ -14,13 +14,21 @@ const TYPES: [(&str, &str); 8] = [
     ("f32", "a number"),
     ("a sequence", "a list"),
     ("a map", "a table"),
+    ("path string", "a path"),
 ];
+/// What the parser says where a word is expected and the value is none.
+const NO_WORD: &str = "invalid type: unit variant, expected string only";
+/// A word that no setting has.
+const UNKNOWN: &str = "?";
 
 /// The key in question and advice, from serde's message.
 pub(super) fn explain(path: &str, message: &str) -> (String, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field `compare`") {
         return ("compare".to_owned(), Some("run this file with `fairtte compare`".to_owned()));
+    }
+    if path == "data.tabular.features" && message == NO_WORD {
+        return (path.to_owned(), Some("name single columns in \"numeric\" and \"categorical\"".to_owned()));
     }
     let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     match quoted.split_first() {
@@ -69,7 +77,48 @@ pub(super) fn in_words(table: &Table, path: &str, message: &str) -> String {
             message = format!("{before}expected {to}");
         }
     }
+    if is_of_type && let Some((before, _)) = message.split_once("expected struct ") {
+        message = format!("{before}expected a table");
+    }
     message
+}
+
+/// Why the value at `path` of `table` is no word of those that are valid there, which the error of a table with an unknown word names;
+/// `None` if `message` says something else.
+pub(super) fn no_word(
+    table: &Table,
+    path: &str,
+    message: &str,
+    error_of: impl Fn(Table) -> Option<String>,
+) -> Option<String> {
+    if message != NO_WORD {
+        return None;
+    }
+    let mut with_unknown = table.clone();
+    let value = value_at(&mut with_unknown, path)?;
+    let found = match &*value {
+        Value::Array(_) => "sequence".to_owned(),
+        Value::Table(_) => "map".to_owned(),
+        value => format!("{} \"{value}\"", value.type_str()),
+    };
+    *value = Value::String(UNKNOWN.to_owned());
+    let expected = error_of(with_unknown)
+        .and_then(|error| Some(error.strip_prefix(&format!("unknown variant `{UNKNOWN}`, "))?.replace('`', "\"")))
+        .unwrap_or_else(|| "expected a text".to_owned());
+    Some(format!("invalid type: {found}, {expected}"))
+}
+
+/// The value at a path as `attribute[0].threshold`.
+fn value_at<'a>(table: &'a mut Table, path: &str) -> Option<&'a mut Value> {
+    let (first, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+    let mut value = table.get_mut(first)?;
+    for step in rest.split(['.', '[']).skip(1) {
+        value = match step.strip_suffix(']') {
+            Some(place) => value.get_mut(place.parse::<usize>().ok()?)?,
+            None => value.get_mut(step)?,
+        };
+    }
+    Some(value)
 }
 
 /// The keys of the table at `path`.
@@ -126,7 +175,24 @@ mod tests {
         assert_eq!(said, "invalid value: integer \"5000000000\", expected u32");
         let said = in_words(&table, "cause", "invalid value: integer `-1`, expected u32");
         assert_eq!(said, "invalid value: integer \"-1\", expected a whole number >= 0");
+        let said = in_words(&table, "optimiser", "invalid type: integer `1`, expected struct OptimiserConfig");
+        assert_eq!(said, "invalid type: integer \"1\", expected a table");
         let said = in_words(&table, "attribute[0].threshold", "wanted exactly 1 element, more than 1 element");
         assert_eq!(said, "wanted exactly 1 element, more than 1 element");
+    }
+    #[test]
+    fn a_value_that_is_no_word_is_shown_with_the_words_that_are_valid() {
+        let table: Table = "a = [{ b = 3 }]\nc = [1]\n".parse().unwrap();
+        let of = |path: &str, error: &str| {
+            no_word(&table, path, NO_WORD, |changed| {
+                assert!(changed.to_string().contains(UNKNOWN), "{changed}");
+                Some(error.to_owned())
+            })
+        };
+        let said = of("a[0].b", "unknown variant `?`, expected `x` or `y`").unwrap();
+        assert_eq!(said, "invalid type: integer \"3\", expected \"x\" or \"y\"");
+        assert_eq!(of("c", "something else").unwrap(), "invalid type: sequence, expected a text");
+        assert_eq!(of("c[1]", ""), None);
+        assert_eq!(no_word(&table, "c", "invalid type: sequence, expected a list", |_| None), None);
     }
 }

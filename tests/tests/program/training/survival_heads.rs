@@ -102,6 +102,8 @@ fn settings_of_heads_and_grids_outside_their_range_name_the_key() {
     refused("head.cox-time.shrink=-1", "head.cox-time.shrink is -1, expected a finite number >= 0");
     refused("time.points-per-interval=0", "time.points-per-interval is 0, expected a whole number from 1 to 1000");
     refused("head.cox.ties=exact", "unknown variant \"exact\", expected \"efron\" or \"breslow\"");
+    refused("head.cox.ties=1", "head.cox.ties: invalid type: integer \"1\", expected \"efron\" or \"breslow\"");
+    refused("head=[1]", "head: invalid type: sequence, expected one of ");
     refused("head.deephit.ranking=sum", "unknown variant \"sum\", expected \"pycox\" or \"paper\"");
     refused("model.hidden=100000", "model.hidden is 100000, expected a whole number from 0 to 65536");
 }
