@@ -259,8 +259,9 @@ impl Merged {
     pub(crate) fn check_estimator(&self) -> Result<(), CliError> {
         let Some(estimator) = self.table.get(ESTIMATOR) else { return Ok(()) };
         let Some(key) = OF_NETWORKS.into_iter().find(|key| self.table.contains_key(*key)) else { return Ok(()) };
-        let name = estimator.as_table().and_then(|table| table.keys().next()).map_or("", String::as_str);
-        let message = format!("it has no effect beside [estimator.{name}], which trains no network");
+        let name = estimator.as_table().and_then(|table| table.keys().next());
+        let table = name.map_or_else(|| ESTIMATOR.to_owned(), |name| format!("{ESTIMATOR}.{name}"));
+        let message = format!("it has no effect beside [{table}], which trains no network");
         Err(CliError::setting(key, message, Some("remove it, or the table of the estimator")))
     }
 

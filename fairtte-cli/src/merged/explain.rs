@@ -5,7 +5,7 @@ use toml::{Table, Value};
 /// Least similarity of a name that is suggested for an unknown one, from 0 to 1.
 const SIMILAR: f64 = 0.5;
 /// Types of numbers and values as serde names them, and as a reader of a run file does.
-const TYPES: [(&str, &str); 9] = [
+const TYPES: [(&str, &str); 10] = [
     ("usize", "a whole number >= 0"),
     ("u64", "a whole number >= 0"),
     ("u32", "a whole number >= 0"),
@@ -14,8 +14,12 @@ const TYPES: [(&str, &str); 9] = [
     ("f32", "a number"),
     ("a sequence", "a list"),
     ("a map", "a table"),
+    ("a string", "a text"),
     ("path string", "a path"),
 ];
+/// The same of what was found.
+const FOUND: [(&str, &str); 2] =
+    [("invalid type: sequence,", "invalid type: list,"), ("invalid type: map,", "invalid type: table,")];
 /// What the parser says where a word is expected and the value is none.
 const NO_WORD: &str = "invalid type: unit variant, expected string only";
 /// A word that no setting has.
@@ -77,10 +81,10 @@ pub(super) fn in_words(table: &Table, path: &str, message: &str) -> String {
             message = format!("{before}expected {to}");
         }
     }
-    if is_of_type && let Some((before, _)) = message.split_once("expected struct ") {
+    if let Some((before, _)) = message.split_once("expected struct ") {
         message = format!("{before}expected a table");
     }
-    message
+    FOUND.iter().fold(message, |message, (from, to)| message.replacen(from, to, 1))
 }
 
 /// Why the value at `path` of `table` is no word of those that are valid there, which the error of a table with an unknown word names;
@@ -91,14 +95,16 @@ pub(super) fn no_word(
     message: &str,
     error_of: impl Fn(Table) -> Option<String>,
 ) -> Option<String> {
-    if message != NO_WORD {
+    // The latter is said of an empty table in place of a choice.
+    if message != NO_WORD && !message.ends_with("found 0 elements") {
         return None;
     }
     let mut with_unknown = table.clone();
     let value = value_at(&mut with_unknown, path)?;
     let found = match &*value {
-        Value::Array(_) => "sequence".to_owned(),
-        Value::Table(_) => "map".to_owned(),
+        Value::Array(_) => "list".to_owned(),
+        Value::Table(table) if table.is_empty() => "empty table".to_owned(),
+        Value::Table(_) => "table".to_owned(),
         value => format!("{} \"{value}\"", value.type_str()),
     };
     *value = Value::String(UNKNOWN.to_owned());
@@ -175,6 +181,8 @@ mod tests {
         assert_eq!(said, "invalid value: integer \"5000000000\", expected u32");
         let said = in_words(&table, "cause", "invalid value: integer `-1`, expected u32");
         assert_eq!(said, "invalid value: integer \"-1\", expected a whole number >= 0");
+        let said = in_words(&table, "name", "invalid type: map, expected a string");
+        assert_eq!(said, "invalid type: table, expected a text");
         let said = in_words(&table, "optimiser", "invalid type: integer `1`, expected struct OptimiserConfig");
         assert_eq!(said, "invalid type: integer \"1\", expected a table");
         let said = in_words(&table, "attribute[0].threshold", "wanted exactly 1 element, more than 1 element");
@@ -191,7 +199,7 @@ mod tests {
         };
         let said = of("a[0].b", "unknown variant `?`, expected `x` or `y`").unwrap();
         assert_eq!(said, "invalid type: integer \"3\", expected \"x\" or \"y\"");
-        assert_eq!(of("c", "something else").unwrap(), "invalid type: sequence, expected a text");
+        assert_eq!(of("c", "something else").unwrap(), "invalid type: list, expected a text");
         assert_eq!(of("c[1]", ""), None);
         assert_eq!(no_word(&table, "c", "invalid type: sequence, expected a list", |_| None), None);
     }

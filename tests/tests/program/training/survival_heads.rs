@@ -103,7 +103,12 @@ fn settings_of_heads_and_grids_outside_their_range_name_the_key() {
     refused("time.points-per-interval=0", "time.points-per-interval is 0, expected a whole number from 1 to 1000");
     refused("head.cox.ties=exact", "unknown variant \"exact\", expected \"efron\" or \"breslow\"");
     refused("head.cox.ties=1", "head.cox.ties: invalid type: integer \"1\", expected \"efron\" or \"breslow\"");
-    refused("head=[1]", "head: invalid type: sequence, expected one of ");
+    refused("head={}", "head: invalid type: empty table, expected one of ");
+    refused("evaluation.level=2", "evaluation.level is 2, expected a number between 0 and 1");
+    refused("evaluation.times=[]", "evaluation.times: the time grid is empty, expected at least one time");
+    refused("evaluation.metrics=[\"q\"]", "evaluation.metrics: metric \"q\" does not exist, expected one of");
+    refused("data.simulated.signal=3", "data.simulated.signal is 3, expected a number from 0 to 1");
+    refused("head=[1]", "head: invalid type: list, expected one of ");
     refused("head.deephit.ranking=sum", "unknown variant \"sum\", expected \"pycox\" or \"paper\"");
     refused("model.hidden=100000", "model.hidden is 100000, expected a whole number from 0 to 65536");
 }
