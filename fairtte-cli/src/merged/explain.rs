@@ -114,17 +114,22 @@ pub(super) fn no_word(
     Some(format!("invalid type: {found}, {expected}"))
 }
 
-/// The value at a path as `attribute[0].threshold`.
+/// The value at a path as `attribute[0].threshold`, in which a key may have points of its own.
 fn value_at<'a>(table: &'a mut Table, path: &str) -> Option<&'a mut Value> {
-    let (first, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
-    let mut value = table.get_mut(first)?;
-    for step in rest.split(['.', '[']).skip(1) {
-        value = match step.strip_suffix(']') {
-            Some(place) => value.get_mut(place.parse::<usize>().ok()?)?,
-            None => value.get_mut(step)?,
-        };
+    let begins = |key: &&String| {
+        path.strip_prefix(key.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let key = table.keys().filter(begins).max_by_key(|key| key.len())?.clone();
+    let mut value = table.get_mut(&key)?;
+    let mut rest = &path[key.len()..];
+    while let Some((place, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        value = value.get_mut(place.parse::<usize>().ok()?)?;
+        rest = after;
     }
-    Some(value)
+    match rest.strip_prefix('.') {
+        Some(below) => value_at(value.as_table_mut()?, below),
+        None => Some(value),
+    }
 }
 
 /// The keys of the table at `path`.
@@ -190,7 +195,7 @@ mod tests {
     }
     #[test]
     fn a_value_that_is_no_word_is_shown_with_the_words_that_are_valid() {
-        let table: Table = "a = [{ b = 3 }]\nc = [1]\n".parse().unwrap();
+        let table: Table = "a = [{ b = 3 }]\nc = [1]\n[d]\n'e.f' = true\n".parse().unwrap();
         let of = |path: &str, error: &str| {
             no_word(&table, path, NO_WORD, |changed| {
                 assert!(changed.to_string().contains(UNKNOWN), "{changed}");
@@ -200,6 +205,7 @@ mod tests {
         let said = of("a[0].b", "unknown variant `?`, expected `x` or `y`").unwrap();
         assert_eq!(said, "invalid type: integer \"3\", expected \"x\" or \"y\"");
         assert_eq!(of("c", "something else").unwrap(), "invalid type: list, expected a text");
+        assert_eq!(of("d.e.f", "").unwrap(), "invalid type: boolean \"true\", expected a text");
         assert_eq!(of("c[1]", ""), None);
         assert_eq!(no_word(&table, "c", "invalid type: sequence, expected a list", |_| None), None);
     }

@@ -97,6 +97,25 @@ impl Cell {
 pub(crate) const AXES: [&str; 9] =
     ["block", "data", "attribute", "head", "start", "backbone", "strategy", "shift", "level"];
 
+/// Most trainings of a study: more are a mistake, and their names alone would fill the memory.
+const MOST_TRAININGS: usize = 1_000_000;
+
+/// Checks that a study of `n_cells` cells is of a size that can be planned.
+///
+/// # Errors
+/// [`CliError::Config`] if it has more than a million trainings.
+pub(crate) fn check_size(study: &StudyFile, n_cells: usize) -> Result<(), CliError> {
+    let StudyFile { trials, folds, repeats, .. } = study;
+    let n = [trials, folds, repeats].into_iter().try_fold(n_cells, |n, factor| n.checked_mul(*factor));
+    if n.is_some_and(|n| n <= MOST_TRAININGS) {
+        return Ok(());
+    }
+    let message = format!(
+        "{n_cells} cells of {trials} trials each, with {folds} folds and {repeats} repeats, are more than {MOST_TRAININGS} trainings"
+    );
+    Err(CliError::setting("trials", message, None))
+}
+
 /// All cells, in the order of the blocks; `attributes` by data set.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use toml::Value;
 
 use self::base::{Base, base, id, weights};
 use self::tables::{fold_table, nested};
-use super::cells::{AXES, Cell, expand};
+use super::cells::{AXES, Cell, check_size, expand};
 use super::file::{Keep, StudyData, StudyFile};
 use super::folder::StudyFolder;
 use super::measures::Measures;
@@ -160,6 +160,7 @@ impl Plan {
         if cells.is_empty() {
             return Err(CliError::setting("blocks", "the study has no cell".to_owned(), None));
         }
+        check_size(&record.study, cells.len())?;
         Ok(Self { record, cells, folder })
     }
 

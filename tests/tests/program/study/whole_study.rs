@@ -71,6 +71,7 @@ fn what_no_study_can_be_is_refused_by_key() {
     let (file, output) = (small_study(folder.path()), folder.path().join("a"));
     for (set, code, sentence) in [
         ("trials=0", 3, "trials: 0 trials, expected at least 1"),
+        ("trials=1000000000000", 3, "are more than 1000000 trainings"),
         ("heads.names=[\"cix\"]", 3, "cix"),
         ("strategies.names=[\"erm\"]", 3, "\"erm\" is the base, expected the others"),
         ("data=[{run-file=\"run.toml\",attributes=[\"race\"]}]", 3, "\"race\" is not an [[attribute]]"),
