@@ -8,6 +8,9 @@ use ndarray::Array2;
 
 use crate::ClassicalError;
 
+/// Most trees of a forest or a sum of trees: more are a mistake, and would fill the memory.
+pub(crate) const MOST_TREES: usize = 1_000_000;
+
 /// A flag that nobody sets.
 pub(crate) static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);
 

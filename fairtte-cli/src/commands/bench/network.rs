@@ -115,6 +115,9 @@ pub(super) struct Estimate {
     pub inference_hours: f64,
 }
 
+/// Most values of a batch: 16 GiB in single precision.
+const MOST_VALUES: usize = 1 << 32;
+
 impl Request {
     /// What the arguments ask of a network.
     ///
@@ -139,6 +142,12 @@ impl Request {
             }
         };
         let batch = arguments.batch.unwrap_or(batch);
+        let n_values = sample.iter().try_fold(batch, |n, size| n.checked_mul(*size));
+        if !n_values.is_some_and(|n| n <= MOST_VALUES) {
+            let sizes = sample.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+            let expected = format!("a batch of at most {MOST_VALUES} values with the shape {sizes}");
+            return Err(CliError::Setting { key: "--batch".to_owned(), value: batch.to_string(), expected });
+        }
         let (seconds, samples, epochs) = (arguments.seconds, arguments.samples, arguments.epochs);
         let named = Precision::ALL.into_iter().find(|precision| precision.name() == arguments.precision);
         let precision = named.ok_or_else(|| CliError::Setting {

@@ -19,6 +19,8 @@ pub(crate) enum Method {
 /// Numbers of single-precision inputs that a pass with gradients holds at once.
 const BLOCK_VALUES: usize = 1 << 21;
 const STEPS: usize = 64;
+/// Most steps: each is a pass with gradients.
+const MOST_STEPS: usize = 1_000_000;
 
 /// What is computed of every sample.
 pub(crate) struct Plan {
@@ -82,8 +84,8 @@ impl Plan {
         if arguments.steps.is_some() && arguments.method == ExplainBy::Occlusion {
             return refuse("--steps", "occlusion has no steps, expected --method integrated-gradients or both");
         }
-        if arguments.steps == Some(0) {
-            return refuse("--steps", "0 steps, expected at least 1");
+        if let Some(steps) = arguments.steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
+            return refuse("--steps", &format!("{steps} steps, expected 1 to {MOST_STEPS}"));
         }
         if arguments.fill == Fill::ImageMean && member.run.is_tabular() {
             return refuse("--fill", "image-mean is about images, but the inputs are columns of a table");

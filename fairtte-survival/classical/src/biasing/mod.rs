@@ -40,6 +40,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ClassicalError;
 
+/// Most repeats: more are a mistake.
+const MOST_REPEATS: usize = 100_000;
+
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -48,7 +51,7 @@ pub struct BiasingSettings {
     pub methods: Vec<Biasing>,
     /// Probability with which a sample of the biased half is drawn, each in [0, 1) and once.
     pub shares: Vec<f64>,
-    /// Repeats of every share, at least 1.
+    /// Repeats of every share, 1 to 100,000.
     pub repeats: usize,
     /// Folds of the cross-validation within a half, at least 2.
     pub folds: usize,
@@ -98,8 +101,8 @@ impl BiasingSettings {
                 return wrong(setting, "empty".to_owned(), "at least one");
             }
         }
-        if self.repeats == 0 {
-            return wrong("repeats", "0".to_owned(), "at least 1");
+        if !(1..=MOST_REPEATS).contains(&self.repeats) {
+            return wrong("repeats", self.repeats.to_string(), "a whole number from 1 to 100000");
         }
         if self.folds < 2 {
             return wrong("folds", self.folds.to_string(), "at least 2");

@@ -301,14 +301,18 @@ fn settings_out_of_range_are_named() {
     assert_eq!(message(BiasingSettings { methods, ..default() }), "methods is permutation, expected each method once");
     let measures = vec![Measure::Snl; 2];
     assert_eq!(message(BiasingSettings { measures, ..default() }), "measures is snl, expected each measure once");
-    assert_eq!(message(BiasingSettings { repeats: 0, ..default() }), "repeats is 0, expected at least 1");
+    let expected = "a whole number from 1 to 100000";
+    for repeats in [0, 100_001] {
+        let said = message(BiasingSettings { repeats, ..default() });
+        assert_eq!(said, format!("repeats is {repeats}, expected {expected}"));
+    }
     assert_eq!(message(BiasingSettings { folds: 1, ..default() }), "folds is 1, expected at least 2");
     let bad = run_cell(&forest_table(30), cell(Biasing::Permutation, 0.1), &default(), |seed| ForestSettings {
         trees: 0,
         seed,
         ..ForestSettings::default()
     });
-    assert_eq!(bad.unwrap_err().to_string(), "trees is 0, expected at least 1");
+    assert_eq!(bad.unwrap_err().to_string(), "trees is 0, expected a whole number from 1 to 1000000");
 }
 
 #[test]

@@ -147,7 +147,11 @@ fn settings_and_data_that_cannot_be_are_named() {
         ..default()
     };
     let cases = [
-        (BoostingSettings { trees: 0, ..default() }, "trees is 0, expected at least 1"),
+        (
+            BoostingSettings { trees: 1_000_001, ..default() },
+            "trees is 1000001, expected a whole number from 1 to 1000000",
+        ),
+        (BoostingSettings { trees: 0, ..default() }, "trees is 0, expected a whole number from 1 to 1000000"),
         (
             BoostingSettings { learning_rate: 0.0, ..default() },
             "learning-rate is 0, expected a number above 0 and at most 1",

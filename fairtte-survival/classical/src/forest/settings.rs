@@ -22,6 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimator::MOST_TREES;
 use crate::{ClassicalError, ColumnsPerSplit};
 
 /// What a tree is grown from.
@@ -180,8 +181,8 @@ impl ForestSettings {
         let wrong = |setting: &'static str, value: String, expected: &'static str| {
             Err(ClassicalError::Setting { setting, value, expected })
         };
-        if self.trees == 0 {
-            return wrong("trees", "0".to_owned(), "at least 1");
+        if !(1..=MOST_TREES).contains(&self.trees) {
+            return wrong("trees", self.trees.to_string(), "a whole number from 1 to 1000000");
         }
         if self.columns_per_split == ColumnsPerSplit::Count(0) {
             return wrong("columns-per-split", "0".to_owned(), "at least 1");
@@ -326,7 +327,11 @@ mod tests {
         let message = |settings: ForestSettings| settings.check_ranges().unwrap_err().to_string();
         let ranger = ForestSettings::ranger;
         let cases = [
-            (ForestSettings { trees: 0, ..ranger() }, "trees is 0, expected at least 1"),
+            (
+                ForestSettings { trees: 1_000_001, ..ranger() },
+                "trees is 1000001, expected a whole number from 1 to 1000000",
+            ),
+            (ForestSettings { trees: 0, ..ranger() }, "trees is 0, expected a whole number from 1 to 1000000"),
             (
                 ForestSettings { columns_per_split: ColumnsPerSplit::Count(0), ..ranger() },
                 "columns-per-split is 0, expected at least 1",

@@ -197,7 +197,10 @@ fn settings_and_data_that_cannot_be_are_named() {
         RandomSurvivalForest::fit(&x, &outcomes, &settings).map(drop).unwrap_err().to_string()
     };
     let default = ForestSettings::default;
-    assert_eq!(message(ForestSettings { trees: 0, ..default() }), "trees is 0, expected at least 1");
+    assert_eq!(
+        message(ForestSettings { trees: 0, ..default() }),
+        "trees is 0, expected a whole number from 1 to 1000000"
+    );
     let share = ForestSettings { sampling: Sampling::Subsample(1.5), ..default() };
     assert_eq!(message(share), "sampling.subsample is 1.5, expected a share between 0 and 1");
     let fit = |x: &Array2<f64>, outcomes: &Outcomes| {

@@ -50,14 +50,13 @@ impl TryFrom<Vec<f64>> for CutPoints {
         let before = |index: usize| if index == 0 { 0.0 } else { times[index - 1] };
         match (0..times.len()).find(|index| !(times[*index].is_finite() && times[*index] > before(*index))) {
             Some(index) => Err(ClassicalError::CutPoints { index, time: times[index] }),
-            None if times.is_empty() => Err(too_many_or_few(0)),
+            None if times.is_empty() => Err(too_many_or_few("number of intervals", 0)),
             None => Ok(Self { times }),
         }
     }
 }
 
-fn too_many_or_few(found: usize) -> ClassicalError {
-    let setting = "number of intervals";
+fn too_many_or_few(setting: &'static str, found: usize) -> ClassicalError {
     ClassicalError::Setting { setting, value: found.to_string(), expected: "1 to 10000" }
 }
 
@@ -70,7 +69,8 @@ impl CutPointRule {
         match self {
             Self::Given(times) => CutPoints::try_from(times.clone()).map(drop),
             Self::Equidistant(n) | Self::Quantile(n) if (1..=10_000).contains(n) => Ok(()),
-            Self::Equidistant(n) | Self::Quantile(n) => Err(too_many_or_few(*n)),
+            Self::Equidistant(n) => Err(too_many_or_few("cut-points.equidistant", *n)),
+            Self::Quantile(n) => Err(too_many_or_few("cut-points.quantile", *n)),
         }
     }
 

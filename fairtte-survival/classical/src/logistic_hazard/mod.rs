@@ -133,7 +133,10 @@ impl SurvivalEstimator for LogisticHazardSettings {
 
     fn check(&self) -> Result<(), ClassicalError> {
         self.cut_points.check()?;
-        self.reading.validate()?;
+        if self.reading.validate().is_err() {
+            let (setting, expected) = ("reading.refined.factor", "a whole number >= 1");
+            return Err(ClassicalError::Setting { setting, value: "0".to_owned(), expected });
+        }
         match self.penalty {
             HazardPenalty::L2(Ridge { c, .. }) if !(c.is_finite() && c > 0.0 && (1.0 / c).is_finite()) => {
                 let setting = "penalty.l2.c";

@@ -186,7 +186,8 @@ fn what_cannot_be_explained_is_refused_in_a_sentence() {
     refuse(&["--worst", "0", "--horizon", "3"], "0 samples to explain, expected at least 1");
     refuse(&with(&["--patch", "33"]), "33 is no side of a patch, expected 1 to 32");
     refuse(&with(&["--patch", "4", "--stride", "5"]), "expected 1 to 4, the patch");
-    refuse(&with(&["--steps", "0"]), "0 steps, expected at least 1");
+    refuse(&with(&["--steps", "0"]), "0 steps, expected 1 to 1000000");
+    refuse(&with(&["--steps", "1000000000000"]), "1000000000000 steps, expected 1 to 1000000");
     refuse(&with(&["--steps", "8", "--method", "occlusion"]), "occlusion has no steps");
     refuse(&with(&["--patch", "8", "--method", "integrated-gradients"]), "integrated gradients have no patches");
     refuse(&with(&["--attribute", "age"]), "age");

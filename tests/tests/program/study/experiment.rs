@@ -112,8 +112,8 @@ fn what_cannot_be_used_is_named() {
         fail(["experiment", "biasing", &path].into_iter().chain(more.iter().copied()), code, sentence);
     };
     refused(&["--shares", "1"], CONFIG, "--shares is 1, expected numbers in [0, 1)");
-    refused(&["--repeats", "0"], CONFIG, "--repeats is 0, expected at least 1");
-    refused(&["--trees", "0"], CONFIG, "--trees is 0, expected at least 1");
+    refused(&["--repeats", "0"], CONFIG, "--repeats is 0, expected a whole number from 1 to 100000");
+    refused(&["--trees", "0"], CONFIG, "--trees is 0, expected a whole number from 1 to 1000000");
     refused(&["--exclude", "x,noise,ward"], CONFIG, "a choice that leaves no feature");
     refused(&["--time", "tim"], DATA, "nearest is \"time\"");
     refused(&[&path], CONFIG, "\"people\" is the name of two tables");

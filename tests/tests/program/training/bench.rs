@@ -142,6 +142,11 @@ fn what_cannot_be_measured_is_refused_by_name() {
     refused("--backbone mlp --shape 3x8", "--shape is \"3x8\", expected sizes of mlp as 16");
     refused("--backbone mlp --precision f64", "--precision is \"f64\", expected one of f32, bf16, f16");
     refused("--backbone mlp --batch 0", "--batch is 0, expected at least 1");
+    refused(
+        "--backbone mlp --batch 1000000000000",
+        "--batch is 1000000000000, expected a batch of at most 4294967296 values",
+    );
+    refused("--backbone mlp --shape 18446744073709551615", "--batch is 256, expected a batch of at most");
     refused("--backbone mlp --seconds 0", "--seconds is 0, expected a number above 0");
     refused("--backbone mlp --samples 0", "--samples is 0, expected at least 1");
     refused("--device tpu", "device \"tpu\" is unknown");

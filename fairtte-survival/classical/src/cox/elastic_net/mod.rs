@@ -29,6 +29,11 @@ use super::ordered::CoxTies;
 use super::samples::{CoxSamples, Layout, Prepared};
 use crate::{ClassicalError, SurvivalEstimator};
 
+/// Most values of a penalty: more are a mistake.
+const MOST_LAMBDAS: usize = 10_000;
+/// Most folds: more are a mistake.
+const MOST_FOLDS: usize = 10_000;
+
 /// Which lambda of the path predicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -89,14 +94,14 @@ impl SurvivalEstimator for CoxElasticNetSettings {
         if !(0.0..=1.0).contains(&self.l1_ratio) {
             return wrong("l1-ratio", self.l1_ratio.to_string(), "a number between 0 and 1");
         }
-        if self.lambdas == 0 {
-            return wrong("lambdas", "0".to_owned(), "at least 1");
+        if !(1..=MOST_LAMBDAS).contains(&self.lambdas) {
+            return wrong("lambdas", self.lambdas.to_string(), "a whole number from 1 to 10000");
         }
         if let Some(smallest) = self.smallest.filter(|share| !(*share > 0.0 && *share < 1.0)) {
             return wrong("smallest", smallest.to_string(), "a share between 0 and 1");
         }
-        if self.folds < 2 {
-            return wrong("folds", self.folds.to_string(), "at least 2");
+        if !(2..=MOST_FOLDS).contains(&self.folds) {
+            return wrong("folds", self.folds.to_string(), "a whole number from 2 to 10000");
         }
         match self.choice {
             LambdaChoice::Fixed(lambda) if !(lambda.is_finite() && lambda > 0.0) => {

@@ -191,12 +191,22 @@ fn samples_of_a_subject_share_a_fold_and_settings_out_of_range_are_named() {
         refuse(CoxElasticNetSettings { l1_ratio: 1.5, ..of() }),
         "l1-ratio is 1.5, expected a number between 0 and 1"
     );
-    assert_eq!(refuse(CoxElasticNetSettings { lambdas: 0, ..of() }), "lambdas is 0, expected at least 1");
+    for settings in [CoxElasticNetSettings { lambdas: 10_001, ..of() }, CoxElasticNetSettings { folds: 10_001, ..of() }]
+    {
+        assert!(refuse(settings).ends_with(" to 10000"));
+    }
+    assert_eq!(
+        refuse(CoxElasticNetSettings { lambdas: 0, ..of() }),
+        "lambdas is 0, expected a whole number from 1 to 10000"
+    );
     assert_eq!(
         refuse(CoxElasticNetSettings { smallest: Some(1.0), ..of() }),
         "smallest is 1, expected a share between 0 and 1"
     );
-    assert_eq!(refuse(CoxElasticNetSettings { folds: 1, ..of() }), "folds is 1, expected at least 2");
+    assert_eq!(
+        refuse(CoxElasticNetSettings { folds: 1, ..of() }),
+        "folds is 1, expected a whole number from 2 to 10000"
+    );
     assert_eq!(
         refuse(CoxElasticNetSettings { choice: LambdaChoice::Fixed(0.0), ..of() }),
         "choice.fixed is 0, expected a number > 0"
