@@ -126,7 +126,7 @@ def test_step_functions():
 def refusals():
     X, y = sample()
     return [
-        (RandomSurvivalForest(n_estimators=0), X, y, "n_estimators is 0, expected at least 1"),
+        (RandomSurvivalForest(n_estimators=0), X, y, "n_estimators is 0, expected a whole number from 1 to 1000000"),
         (RandomSurvivalForest(n_estimators="many"), X, y, 'n_estimators is "many", expected a whole number'),
         (RandomSurvivalForest(max_features=0), X, y, "max_features is 0"),
         (RandomSurvivalForest(random_state=-1), X, y, "random_state is -1"),

@@ -143,7 +143,7 @@ impl Request {
         };
         let batch = arguments.batch.unwrap_or(batch);
         let n_values = sample.iter().try_fold(batch, |n, size| n.checked_mul(*size));
-        if !n_values.is_some_and(|n| n <= MOST_VALUES) {
+        if n_values.is_none_or(|n| n > MOST_VALUES) {
             let sizes = sample.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
             let expected = format!("a batch of at most {MOST_VALUES} values with the shape {sizes}");
             return Err(CliError::Setting { key: "--batch".to_owned(), value: batch.to_string(), expected });
