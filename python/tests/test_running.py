@@ -154,7 +154,7 @@ def bias(**settings):
 LONG = {
     "forest": lambda: fit(estimators.RandomSurvivalForest(n_estimators=1_000_000, n_jobs=1)),
     "boosting": lambda: fit(estimators.GradientBoostedCox(n_estimators=1_000_000, n_jobs=1)),
-    "elastic net": lambda: fit(estimators.CoxElasticNet(lambdas=1_000_000, n_jobs=1)),
+    "elastic net": lambda: fit(estimators.CoxElasticNet(lambdas=10_000, folds=1_000, n_jobs=1)),
     "permutations": lambda: bias(permutations=1_000_000),
     "replicates": lambda: bias(replicates=1_000_000),
     "permutations of persons": lambda: bias(permutations=1_000_000, subject=np.arange(2_000) // 2),
