@@ -205,13 +205,11 @@ impl From<ModelError> for CliError {
 }
 
 /// Says where in a run file the settings are that a library checks.
-#[cfg(feature = "train")]
 pub(crate) trait InTable<T> {
     /// Puts `table` before the name of a setting that is outside its range; other errors stay as they are.
     fn in_table(self, table: &str) -> Result<T, CliError>;
 }
 
-#[cfg(feature = "train")]
 impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
     fn in_table(self, table: &str) -> Result<T, CliError> {
         let setting = |key: &str, value: String, expected: String| CliError::Setting {
@@ -220,17 +218,26 @@ impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
             expected,
         };
         self.map_err(|error| match error.into() {
+            CliError::Metric(MetricError::InvalidSetting { setting: key, value, expected })
+            | CliError::Simulation(SimulationError::Setting { key, value, expected }) => {
+                setting(key, value, expected.to_owned())
+            }
+            #[cfg(feature = "train")]
             CliError::Training(FairnessError::Setting { key, value, expected }) => setting(key, value, expected),
+            #[cfg(feature = "train")]
             CliError::Training(FairnessError::Model(ModelError::Setting { key, value, expected })) => {
                 setting(key, value, expected.to_owned())
             }
+            #[cfg(feature = "train")]
             CliError::Training(FairnessError::Survival(SurvivalError::Setting { key, value, expected })) => {
                 setting(key, value.to_string(), expected.to_owned())
             }
+            #[cfg(feature = "train")]
             CliError::Training(FairnessError::Model(ModelError::OtherBackbone { table: other, backbone })) => {
                 let message = format!("{table}.backbone is \"{backbone}\", expected no settings of another backbone");
                 CliError::setting(&format!("{table}.{other}"), message, None)
             }
+            #[cfg(feature = "train")]
             CliError::Training(FairnessError::Model(error @ ModelError::Precision { .. })) => {
                 CliError::setting(&format!("{table}.precision"), error.to_string(), None)
             }

@@ -175,10 +175,11 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let mut strategy = run.strategy.build(&spec, &cells).in_table("pretrained")?;
     let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
     run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
+    let predicted = predicted_rows(&prepared);
     if strategy.needs_group_to_predict() {
-        say_who_has_no_group(&predicted_rows(&prepared), &groups, strategy.name(), &cells.attribute);
+        say_who_has_no_group(&predicted, &groups, strategy.name(), &cells.attribute);
     }
-    let grid = times::of_network(run, &cut_points, head.as_ref(), &outcomes, predicted_rows(&prepared).len())?;
+    let grid = times::of_network(run, &cut_points, head.as_ref(), &outcomes, predicted.len())?;
     let scoring = scoring_of(run, &prepared, grid, &cut_points)?;
     let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {

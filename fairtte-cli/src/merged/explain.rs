@@ -69,7 +69,9 @@ fn advice(found: &str, valid: &[&str]) -> Option<String> {
 pub(super) fn in_words(table: &Table, path: &str, message: &str) -> String {
     let mut message = message.replace('`', "\"").trim_end().to_owned();
     if message.starts_with("wanted exactly 1 element") {
-        let names: Vec<String> = names_at(table, path).into_iter().map(|name| format!("\"{name}\"")).collect();
+        let mut table = table.clone();
+        let chosen = value_at(&mut table, path).and_then(|value| value.as_table());
+        let names: Vec<String> = chosen.into_iter().flat_map(Table::keys).map(|name| format!("\"{name}\"")).collect();
         if !names.is_empty() {
             return format!("there are {}, expected exactly one", names.join(" and "));
         }
@@ -132,16 +134,6 @@ fn value_at<'a>(table: &'a mut Table, path: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// The keys of the table at `path`.
-fn names_at<'a>(table: &'a Table, path: &str) -> Vec<&'a str> {
-    let mut at = table;
-    for key in path.split('.').filter(|key| !key.is_empty()) {
-        let Some(below) = at.get(key).and_then(Value::as_table) else { return Vec::new() };
-        at = below;
-    }
-    at.keys().map(String::as_str).collect()
-}
-
 /// File and line of a key: the line that assigns it below the header of its table, or the header itself.
 pub(super) fn place(origin: &str, text: &str, key: &str) -> Option<String> {
     let mut table = String::new();
@@ -193,6 +185,7 @@ mod tests {
         let said = in_words(&table, "attribute[0].threshold", "wanted exactly 1 element, more than 1 element");
         assert_eq!(said, "wanted exactly 1 element, more than 1 element");
     }
+
     #[test]
     fn a_value_that_is_no_word_is_shown_with_the_words_that_are_valid() {
         let table: Table = "a = [{ b = 3 }]\nc = [1]\n[d]\n'e.f' = true\n".parse().unwrap();

@@ -2,37 +2,28 @@
 
 use fairtte_classical::{Estimator, SurvivalEstimator as _};
 use fairtte_data::loader::{Augmentation, AugmentationConfig};
-use fairtte_data::simulated::SimulationError;
 use fairtte_data::{DataConfig, DataError};
 use fairtte_metrics::MetricError;
 
 use super::RunFile;
 use crate::CliError;
+use crate::error::InTable as _;
 
-/// An error of the settings of the evaluation, with the key of the run file.
+/// An error of the settings of the evaluation, with the names of a run file where the metrics have others.
 fn of_evaluation(error: MetricError) -> CliError {
-    let of_key = |key: &str, error: &MetricError| CliError::setting(key, error.to_string(), None);
     match error {
         MetricError::InvalidSetting { setting, value, expected } => {
-            let key = match setting {
+            let setting = match setting {
                 "confidence level" => "level",
                 "refinement factor of the reading" => "reading.refined.factor",
-                key => key,
+                same => same,
             };
-            CliError::Setting { key: format!("evaluation.{key}"), value, expected: expected.to_owned() }
+            MetricError::InvalidSetting { setting, value, expected }.into()
         }
-        error @ (MetricError::EmptyGrid | MetricError::InvalidGrid { .. }) => of_key("evaluation.times", &error),
-        error @ MetricError::UnknownMetric { .. } => of_key("evaluation.metrics", &error),
-        other => other.into(),
-    }
-}
-
-/// An error of the settings of simulated data, with the key of the run file.
-fn of_simulation(error: SimulationError) -> CliError {
-    match error {
-        SimulationError::Setting { key, value, expected } => {
-            CliError::Setting { key: format!("data.simulated.{key}"), value, expected: expected.to_owned() }
+        MetricError::EmptyGrid | MetricError::InvalidGrid { .. } => {
+            CliError::setting("evaluation.times", error.to_string(), None)
         }
+        MetricError::UnknownMetric { .. } => CliError::setting("evaluation.metrics", error.to_string(), None),
         other => other.into(),
     }
 }
@@ -46,11 +37,11 @@ impl RunFile {
         self.split.check()?;
         self.image.check().map_err(DataError::from)?;
         self.check_inputs()?;
-        self.evaluation.validate().map_err(of_evaluation)?;
+        self.evaluation.validate().map_err(of_evaluation).in_table("evaluation")?;
         self.check_outcome()?;
         self.check_task()?;
         if let DataConfig::Simulated(config) = &self.data {
-            config.validate().map_err(of_simulation)?;
+            config.validate().in_table("data.simulated")?;
         }
         self.check_groups()?;
         self.check_shift()?;

@@ -10,6 +10,8 @@ use crate::ClassicalError;
 
 /// Most trees of a forest or a sum of trees: more are a mistake, and would fill the memory.
 pub(crate) const MOST_TREES: usize = 1_000_000;
+/// The range of a number of trees, in words.
+pub(crate) const EXPECTED_TREES: &str = "a whole number from 1 to 1000000";
 
 /// A flag that nobody sets.
 pub(crate) static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);

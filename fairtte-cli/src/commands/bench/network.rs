@@ -142,12 +142,6 @@ impl Request {
             }
         };
         let batch = arguments.batch.unwrap_or(batch);
-        let n_values = sample.iter().try_fold(batch, |n, size| n.checked_mul(*size));
-        if n_values.is_none_or(|n| n > MOST_VALUES) {
-            let sizes = sample.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
-            let expected = format!("a batch of at most {MOST_VALUES} values with the shape {sizes}");
-            return Err(CliError::Setting { key: "--batch".to_owned(), value: batch.to_string(), expected });
-        }
         let (seconds, samples, epochs) = (arguments.seconds, arguments.samples, arguments.epochs);
         let named = Precision::ALL.into_iter().find(|precision| precision.name() == arguments.precision);
         let precision = named.ok_or_else(|| CliError::Setting {
@@ -155,7 +149,18 @@ impl Request {
             value: format!("\"{}\"", arguments.precision),
             expected: format!("one of {}", Precision::ALL.map(Precision::name).join(", ")),
         })?;
-        Ok(Self { kind, sample, batch, precision, seconds, samples, epochs })
+        let request = Self { kind, sample, batch, precision, seconds, samples, epochs };
+        request.check_size()?;
+        Ok(request)
+    }
+
+    fn check_size(&self) -> Result<(), CliError> {
+        let n_values = self.sample.iter().try_fold(self.batch, |n, size| n.checked_mul(*size));
+        if n_values.is_some_and(|n| n <= MOST_VALUES) {
+            return Ok(());
+        }
+        let expected = format!("a batch of at most {MOST_VALUES} values with the shape {}", self.shape_words());
+        Err(CliError::Setting { key: "--batch".to_owned(), value: self.batch.to_string(), expected })
     }
 
     pub(super) fn kind(&self) -> BackboneKind {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimator::MOST_TREES;
+use crate::estimator::{EXPECTED_TREES, MOST_TREES};
 use crate::{ClassicalError, ColumnsPerSplit};
 
 /// Settings of gradient-boosted Cox regression. The defaults are those of scikit-survival 0.28.
@@ -76,8 +76,7 @@ impl BoostingSettings {
     pub(super) fn check_ranges(&self) -> Result<(), ClassicalError> {
         let is_share = |value: f64| value > 0.0 && value <= 1.0;
         let (rate, n_columns) = (self.learning_rate, self.columns_per_split);
-        let expected = "a whole number from 1 to 1000000";
-        demand((1..=MOST_TREES).contains(&self.trees), "trees", &self.trees, expected)?;
+        demand((1..=MOST_TREES).contains(&self.trees), "trees", &self.trees, EXPECTED_TREES)?;
         demand(is_share(rate), "learning-rate", &rate, "a number above 0 and at most 1")?;
         demand(self.max_depth > 0, "max-depth", &self.max_depth, "at least 1")?;
         demand(self.min_samples_split >= 2, "min-samples-split", &self.min_samples_split, "at least 2")?;

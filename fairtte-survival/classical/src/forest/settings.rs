@@ -22,7 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimator::MOST_TREES;
+use crate::estimator::{EXPECTED_TREES, MOST_TREES};
 use crate::{ClassicalError, ColumnsPerSplit};
 
 /// What a tree is grown from.
@@ -182,7 +182,7 @@ impl ForestSettings {
             Err(ClassicalError::Setting { setting, value, expected })
         };
         if !(1..=MOST_TREES).contains(&self.trees) {
-            return wrong("trees", self.trees.to_string(), "a whole number from 1 to 1000000");
+            return wrong("trees", self.trees.to_string(), EXPECTED_TREES);
         }
         if self.columns_per_split == ColumnsPerSplit::Count(0) {
             return wrong("columns-per-split", "0".to_owned(), "at least 1");

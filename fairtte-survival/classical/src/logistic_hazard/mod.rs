@@ -10,7 +10,7 @@ mod likelihood;
 mod person_periods;
 
 use fairtte_metrics::evaluation::Stop;
-use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+use fairtte_metrics::{MetricError, Outcomes, Reading, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -133,10 +133,12 @@ impl SurvivalEstimator for LogisticHazardSettings {
 
     fn check(&self) -> Result<(), ClassicalError> {
         self.cut_points.check()?;
-        if self.reading.validate().is_err() {
-            let (setting, expected) = ("reading.refined.factor", "a whole number >= 1");
-            return Err(ClassicalError::Setting { setting, value: "0".to_owned(), expected });
-        }
+        self.reading.validate().map_err(|error| match error {
+            MetricError::InvalidSetting { value, expected, .. } => {
+                ClassicalError::Setting { setting: "reading.refined.factor", value, expected }
+            }
+            other => other.into(),
+        })?;
         match self.penalty {
             HazardPenalty::L2(Ridge { c, .. }) if !(c.is_finite() && c > 0.0 && (1.0 / c).is_finite()) => {
                 let setting = "penalty.l2.c";
