@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::tiling::{LARGEST, Place, Tiling, both_sides, columns_apart};
 use super::work::Tiles;
+use crate::gemm;
 use crate::simd::lanes::{LONGEST, load, store};
 use crate::simd::{Kernel, Vectors};
 
@@ -198,20 +199,26 @@ impl<T: Tiling> Kernel for OutputTransform<'_, '_, '_, T> {
         let Self { sums, stride, tiles, lines, width, bands, .. } = self;
         let piece = piece(tiles);
         let (joined, lines) = lines.split_at_mut(T::PLACES * piece);
-        let joined = &mut joined[..T::PLACES * tiles.columns.next_multiple_of(LONGEST)];
+        // Short rows of tiles share a vector, also those of slices that follow one another.
+        let together = (LONGEST / tiles.columns).max(1);
         let mut largest = 0;
-        for (depth, band) in bands.iter_mut().enumerate() {
-            for (row, rows) in band.chunks_mut(T::PLACES * width).enumerate() {
-                let from = (depth * tiles.rows + row) * tiles.columns;
-                for at in (0..tiles.columns).step_by(S::F32_LANES) {
-                    let from =
-                        Place { values: &sums[from + at..], columns: columns_apart(stride), row: T::SEEN * stride };
-                    both_sides::<T::Output, S>(simd, from, &mut lines[at..], [T::PLACES * piece, piece]);
-                }
-                for (target, line) in rows.chunks_mut(width).zip(lines.chunks_exact(T::PLACES * piece)) {
-                    unite(simd, T::PLACES, line, piece, joined);
-                    target.copy_from_slice(&joined[..width]);
-                    largest = largest.max(largest_bits(target));
+        for rows in gemm::parts(tiles.depth * tiles.rows, together) {
+            let (from, count) = (rows.start * tiles.columns, rows.len() * tiles.columns);
+            for at in (0..count).step_by(S::F32_LANES) {
+                let from = Place { values: &sums[from + at..], columns: columns_apart(stride), row: T::SEEN * stride };
+                both_sides::<T::Output, S>(simd, from, &mut lines[at..], [T::PLACES * piece, piece]);
+            }
+            let joined = &mut joined[..T::PLACES * count.next_multiple_of(LONGEST)];
+            for (place, line) in lines.chunks_exact(T::PLACES * piece).take(T::PLACES).enumerate() {
+                unite(simd, T::PLACES, line, piece, joined);
+                for (row, joined) in rows.clone().zip(joined.chunks_exact(T::PLACES * tiles.columns)) {
+                    let band = &mut bands[row / tiles.rows];
+                    let first = (T::PLACES * (row % tiles.rows) + place) * width;
+                    // The last tiles may reach beyond the edge.
+                    if let Some(target) = band.get_mut(first..first + width) {
+                        target.copy_from_slice(&joined[..width]);
+                        largest = largest.max(largest_bits(target));
+                    }
                 }
             }
         }
