@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::tiling::{LARGEST, Place, Tiling, both_sides, columns_apart};
 use super::work::Tiles;
-use crate::gemm;
-use crate::simd::lanes::{LONGEST, load, store};
+use crate::gemm::{self, copy_run};
+use crate::simd::lanes::{LONGEST, first_lanes, load, masked, store, total};
+use crate::simd::prefetch::prefetch_run;
 use crate::simd::{Kernel, Vectors};
 
 /// `G w G'` of the kernels of some outputs.
@@ -35,31 +36,42 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
         const TAPS: usize = 9;
+        /// Kernels that are transposed together: their taps are as many whole vectors.
+        const TOGETHER: usize = LONGEST;
         let Self { weights, strides, inputs, depth, steps, mirrored, outputs, mut places, .. } = self;
         let count = outputs.len();
         let parts = (inputs * depth).div_ceil(steps);
-        let (mut taps, mut components) = ([0.0; TAPS * LONGEST], [0.0; LARGEST * LARGEST * LONGEST]);
+        // `[kernel][tap][output]`, with one vector after the last.
+        let mut taps = [0.0; (TOGETHER * TAPS + 1) * LONGEST];
+        let mut components = [0.0; LARGEST * LARGEST * LONGEST];
         for (slice, input) in (0..depth).flat_map(|slice| (0..inputs).map(move |input| (slice, input))) {
-            let from = if mirrored { depth - 1 - slice } else { slice };
-            for (lane, output) in outputs.clone().enumerate() {
-                let kernel = &weights[output * strides[0] + input * strides[1] + from * TAPS..][..TAPS];
-                for (tap, taps) in taps.chunks_exact_mut(LONGEST).enumerate() {
-                    taps[lane] = if mirrored { kernel[TAPS - 1 - tap] } else { kernel[tap] };
+            let mut first = 0;
+            if depth == 1 && !mirrored {
+                // The kernels of an output follow one another.
+                if input % TOGETHER == 0 {
+                    let kernels = &weights[outputs.start * strides[0] + input * TAPS..];
+                    let steps = (inputs - input).min(TOGETHER) * TAPS;
+                    gemm::transpose(kernels, strides[0], steps, count, count, &mut taps);
+                }
+                first = input % TOGETHER * TAPS * count;
+            } else {
+                let from = if mirrored { depth - 1 - slice } else { slice };
+                for (lane, output) in outputs.clone().enumerate() {
+                    let kernel = &weights[output * strides[0] + input * strides[1] + from * TAPS..][..TAPS];
+                    for tap in 0..TAPS {
+                        taps[tap * count + lane] = if mirrored { kernel[TAPS - 1 - tap] } else { kernel[tap] };
+                    }
                 }
             }
             for lane in (0..count).step_by(S::F32_LANES) {
-                let from = Place { values: &taps[lane..], columns: columns_apart(LONGEST), row: 3 * LONGEST };
+                let from = Place { values: &taps[first + lane..], columns: columns_apart(count), row: 3 * count };
                 both_sides::<T::Filter, S>(simd, from, &mut components[lane..], [T::SEEN * LONGEST, LONGEST]);
             }
             let step = slice * inputs + input;
             let (part, at) = (step / steps, step % steps * count);
-            for (index, component) in components.as_chunks::<LONGEST>().0.iter().enumerate().take(T::COMPONENTS) {
-                let place = &mut places[index * parts + part][at..];
-                // The values behind those of a step are those of the next, which are not yet there.
-                match place.first_chunk_mut::<LONGEST>() {
-                    Some(place) => *place = *component,
-                    None => place[..count].copy_from_slice(&component[..count]),
-                }
+            for index in 0..T::COMPONENTS {
+                // The values after those of a step are those of the next, which are not yet there.
+                copy_run(&components, index * LONGEST, places[index * parts + part], at, count);
             }
         }
     }
@@ -67,7 +79,7 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
 
 /// Number of values that [`InputTransform`] and [`OutputTransform`] need as working memory.
 pub(super) fn lines<T: Tiling>(tiles: &Tiles) -> usize {
-    (T::PLACES * tiles.rows + 3) * T::PLACES * piece(tiles)
+    (T::PLACES * tiles.rows + 4) * T::PLACES * piece(tiles)
 }
 
 /// Number of values of a row whose places have the same remainder by the edge of a tile, rounded up to whole vectors.
@@ -75,19 +87,25 @@ fn piece(tiles: &Tiles) -> usize {
     (tiles.columns + 1).next_multiple_of(LONGEST) + LONGEST
 }
 
-/// `B' x B` of the tiles in a slice of an input.
+/// `B' x B` of the tiles in some slices of an input.
 pub(super) struct InputTransform<'a, T> {
     pub tiling: PhantomData<T>,
-    /// The slice without its padding, `[height][width]`.
+    /// The slices without their padding, each `[height][width]`; values between and after them are those of others.
     pub source: &'a [f32],
+    /// Number of slices.
+    pub depth: usize,
+    /// Distance from a slice to the next in the source.
+    pub distance: usize,
+    /// Distance to the input that is transformed next.
+    pub next: usize,
     pub size: [usize; 2],
     pub padding: [usize; 2],
-    /// First row of the padded slice that the tiles see.
+    /// First row of a padded slice that the tiles see.
     pub first: usize,
     pub tiles: &'a Tiles,
     /// [`lines`] values of working memory, not necessarily initialised.
     pub lines: &'a mut [f32],
-    /// `[component][row][column]`; up to one vector after each is overwritten.
+    /// `[component][depth][row][column]`; up to one vector after each is overwritten.
     pub target: &'a mut [f32],
 }
 
@@ -95,40 +113,116 @@ impl<T: Tiling> Kernel for InputTransform<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run_on<S: Vectors>(self, simd: S) {
-        let Self { source, size: [height, width], padding, first, tiles, lines, target, .. } = self;
-        let piece = piece(tiles);
+    fn run_on<S: Vectors>(mut self, simd: S) {
+        /// Rows of tiles from which on the copies that bring them together take less time than they save.
+        const FEWEST: usize = 4;
+        // Short rows of tiles share a vector, also those of slices that follow one another.
+        let together = LONGEST / self.tiles.columns;
+        let (lines, target) = (std::mem::take(&mut self.lines), std::mem::take(&mut self.target));
+        if together >= FEWEST {
+            for slices in gemm::parts(self.depth, together) {
+                self.short_rows(simd, slices, together, lines, target);
+            }
+        } else {
+            (0..self.depth).for_each(|slice| self.long_rows(simd, slice, lines, target));
+        }
+    }
+}
+
+impl<T: Tiling> InputTransform<'_, T> {
+    /// Copies the row of a slice at so many rows after the first, with its padding: so many values. Up to one vector after them is
+    /// overwritten.
+    #[inline(always)]
+    fn pad(&self, slice: usize, index: usize, count: usize, to: &mut [f32]) {
+        const ZEROS: [f32; LONGEST] = [0.0; LONGEST];
+        let ([height, width], [above, left]) = (self.size, self.padding);
+        match (self.first + index).checked_sub(above).filter(|&row| row < height) {
+            Some(row) => {
+                let from = slice * self.distance + row * width;
+                prefetch_run(self.source, from + self.next, width);
+                copy_run(&ZEROS, 0, to, 0, left);
+                copy_run(self.source, from, to, left, width);
+                copy_run(&ZEROS, 0, to, left + width, count - left - width);
+            }
+            None => to[..count].fill(0.0),
+        }
+    }
+
+    /// Transforms a slice row by row of tiles.
+    #[inline(always)]
+    fn long_rows<S: Vectors>(&self, simd: S, slice: usize, lines: &mut [f32], target: &mut [f32]) {
+        let Tiles { rows, columns, stride, .. } = *self.tiles;
+        let piece = piece(self.tiles);
         let line = T::PLACES * piece;
         let (padded, lines) = lines.split_at_mut(line);
-        let padded = &mut padded[..T::PLACES * (tiles.columns + 1).next_multiple_of(LONGEST)];
-        padded.fill(0.0);
-        for (index, line) in lines.chunks_exact_mut(line).take(T::PLACES * tiles.rows + 2).enumerate() {
-            let row = (first + index).checked_sub(padding[0]).filter(|&row| row < height);
-            let place = &mut padded[padding[1]..padding[1] + width];
-            match row {
-                Some(row) => place.copy_from_slice(&source[row * width..(row + 1) * width]),
-                None => place.fill(0.0),
-            }
-            divide(simd, T::PLACES, padded, line, piece);
+        let whole = T::PLACES * (columns + 1).next_multiple_of(LONGEST);
+        for (index, line) in lines.chunks_exact_mut(line).take(T::PLACES * rows + 2).enumerate() {
+            self.pad(slice, index, T::PLACES * (columns + 1), padded);
+            divide(simd, [T::PLACES; 2], &padded[..whole], line, piece);
         }
         // The columns of tile t are at the places from t times its edge.
-        let mut columns = [0; LARGEST];
-        for (place, column) in columns.iter_mut().enumerate() {
-            *column = place % T::PLACES * piece + place / T::PLACES;
+        let mut places = [0; LARGEST];
+        for (index, place) in places.iter_mut().enumerate() {
+            *place = index % T::PLACES * piece + index / T::PLACES;
         }
-        for row in 0..tiles.rows {
-            for at in (0..tiles.columns).step_by(S::F32_LANES) {
-                let from = Place { values: &lines[row * T::PLACES * line + at..], columns, row: line };
-                let target = &mut target[row * tiles.columns + at..];
-                both_sides::<T::Input, S>(simd, from, target, [T::SEEN * tiles.stride, tiles.stride]);
+        for row in 0..rows {
+            for at in (0..columns).step_by(S::F32_LANES) {
+                let from = Place { values: &lines[row * T::PLACES * line + at..], columns: places, row: line };
+                let target = &mut target[(slice * rows + row) * columns + at..];
+                both_sides::<T::Input, S>(simd, from, target, [T::SEEN * stride, stride]);
+            }
+        }
+    }
+
+    /// Transforms some slices with so many rows of tiles in a vector.
+    #[inline(always)]
+    fn short_rows<S: Vectors>(
+        &self,
+        simd: S,
+        slices: Range<usize>,
+        together: usize,
+        planes: &mut [f32],
+        target: &mut [f32],
+    ) {
+        let Tiles { rows, columns, stride, .. } = *self.tiles;
+        let seen = T::PLACES * rows + 2;
+        let pitch = T::PLACES * (columns + 1);
+        let padded_rows = slices.clone().flat_map(|slice| (0..seen).map(move |index| (slice, index)));
+        for (at, (slice, index)) in padded_rows.enumerate() {
+            self.pad(slice, index, pitch, &mut planes[at * pitch..]);
+        }
+        let mut joined = [0.0; (LARGEST + 1) * LONGEST];
+        let mut lines = [0.0; LARGEST * LARGEST * LONGEST];
+        for group in gemm::parts(slices.len() * rows, together) {
+            let mut starts = [0; LONGEST];
+            for (start, row) in starts.iter_mut().zip(group.clone()) {
+                *start = (row / rows * seen + row % rows * T::PLACES) * pitch;
+            }
+            let count = group.len() * columns;
+            for (index, line) in lines.chunks_exact_mut(LARGEST * LONGEST).take(T::SEEN).enumerate() {
+                // The columns of the tiles, and the first two of the tiles after them.
+                for (first, pieces) in [(0, T::PLACES), (T::PLACES, 2)] {
+                    for (at, start) in starts[..group.len()].iter().enumerate() {
+                        let to = at * T::PLACES * columns;
+                        copy_run(planes, start + index * pitch + first, &mut joined, to, T::PLACES * columns);
+                    }
+                    let joined = &joined[..T::PLACES * count.next_multiple_of(S::F32_LANES)];
+                    divide(simd, [T::PLACES, pieces], joined, &mut line[first * LONGEST..], LONGEST);
+                }
+            }
+            for at in (0..count).step_by(S::F32_LANES) {
+                let from = Place { values: &lines[at..], columns: columns_apart(LONGEST), row: LARGEST * LONGEST };
+                let target = &mut target[(slices.start * rows + group.start) * columns + at..];
+                both_sides::<T::Input, S>(simd, from, target, [T::SEEN * stride, stride]);
             }
         }
     }
 }
 
-/// Divides a row, of whole vectors for each of the `edge` pieces of a line, by the remainders of the places by `edge`, 2 or 4.
+/// Divides a row, of whole vectors for each of the `edge` pieces of a line, by the remainders of the places by `edge`, 2 or 4; writes
+/// all pieces or the first two.
 #[inline(always)]
-fn divide<S: Vectors>(simd: S, edge: usize, row: &[f32], line: &mut [f32], piece: usize) {
+fn divide<S: Vectors>(simd: S, [edge, pieces]: [usize; 2], row: &[f32], line: &mut [f32], piece: usize) {
     for at in (0..row.len() / edge).step_by(S::F32_LANES) {
         let from = edge * at;
         let [even, odd] = simd.deinterleave([load(simd, row, from), load(simd, row, from + S::F32_LANES)]);
@@ -143,8 +237,10 @@ fn divide<S: Vectors>(simd: S, edge: usize, row: &[f32], line: &mut [f32], piece
         let [second, fourth] = simd.deinterleave([odd, more_odd]);
         store(simd, line, at, first);
         store(simd, line, piece + at, second);
-        store(simd, line, 2 * piece + at, third);
-        store(simd, line, 3 * piece + at, fourth);
+        if pieces == edge {
+            store(simd, line, 2 * piece + at, third);
+            store(simd, line, 3 * piece + at, fourth);
+        }
     }
 }
 
@@ -198,30 +294,37 @@ impl<T: Tiling> Kernel for OutputTransform<'_, '_, '_, T> {
     fn run_on<S: Vectors>(self, simd: S) -> bool {
         let Self { sums, stride, tiles, lines, width, bands, .. } = self;
         let piece = piece(tiles);
-        let (joined, lines) = lines.split_at_mut(T::PLACES * piece);
+        let line = T::PLACES * piece;
+        let (joined, lines) = lines.split_at_mut(T::PLACES * line);
         // Short rows of tiles share a vector, also those of slices that follow one another.
         let together = (LONGEST / tiles.columns).max(1);
-        let mut largest = 0;
+        let last = first_lanes(simd, width % S::F32_LANES);
+        let mut sum = simd.splat_f32s(0.0);
         for rows in gemm::parts(tiles.depth * tiles.rows, together) {
             let (from, count) = (rows.start * tiles.columns, rows.len() * tiles.columns);
             for at in (0..count).step_by(S::F32_LANES) {
                 let from = Place { values: &sums[from + at..], columns: columns_apart(stride), row: T::SEEN * stride };
-                both_sides::<T::Output, S>(simd, from, &mut lines[at..], [T::PLACES * piece, piece]);
+                both_sides::<T::Output, S>(simd, from, &mut lines[at..], [line, piece]);
             }
-            let joined = &mut joined[..T::PLACES * count.next_multiple_of(LONGEST)];
-            for (place, line) in lines.chunks_exact(T::PLACES * piece).take(T::PLACES).enumerate() {
-                unite(simd, T::PLACES, line, piece, joined);
-                for (row, joined) in rows.clone().zip(joined.chunks_exact(T::PLACES * tiles.columns)) {
-                    let band = &mut bands[row / tiles.rows];
-                    let first = (T::PLACES * (row % tiles.rows) + place) * width;
-                    // The last tiles may reach beyond the edge.
-                    if let Some(target) = band.get_mut(first..first + width) {
-                        target.copy_from_slice(&joined[..width]);
-                        largest = largest.max(largest_bits(target));
+            for (joined, parts) in joined.chunks_exact_mut(line).zip(lines.chunks_exact(line)) {
+                unite(simd, T::PLACES, parts, piece, &mut joined[..T::PLACES * count.next_multiple_of(LONGEST)]);
+            }
+            for (index, row) in rows.enumerate() {
+                let band = &mut *bands[row / tiles.rows];
+                let first = T::PLACES * (row % tiles.rows) * width;
+                // The last tiles may reach beyond the edge.
+                for (place, joined) in joined.chunks_exact(line).take((band.len() - first) / width).enumerate() {
+                    let joined = &joined[index * T::PLACES * tiles.columns..];
+                    copy_run(joined, 0, band, first + place * width, width);
+                    // Zero times an infinity or a NaN is a NaN.
+                    for at in (0..width).step_by(S::F32_LANES) {
+                        let value = load(simd, joined, at);
+                        let value = if width - at < S::F32_LANES { masked(simd, last, value) } else { value };
+                        sum = simd.multiply_add(value, simd.splat_f32s(0.0), sum);
                     }
                 }
             }
         }
-        largest < f32::INFINITY.to_bits()
+        total(simd, sum) == 0.0
     }
 }

@@ -174,28 +174,35 @@ impl Winograd<'_> {
         let ConvShape { batch, inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
         let depth = if of_pictures(&self.shape) { batch } else { depth };
         let of_slice = tiles.rows * tiles.columns;
-        gemm::with_scratch([transforms::lines::<T>(tiles) + SLACK], |[lines]| {
-            for slice in 0..tiles.depth + kernel[0] - 1 {
-                let target = &mut input[slice * of_slice..];
-                let d = (first + slice).checked_sub(padding[0]).filter(|&d| d < depth);
-                let Some(d) = d else {
-                    let components = target.chunks_mut(tiles.stride).take(T::COMPONENTS);
-                    components.for_each(|component| component[..of_slice].fill(0.0));
-                    continue;
-                };
-                let from = self.slice([volume, channel, d], inputs, depth) * height * width;
+        // The slices of the input among those that the tiles see; the others are padding.
+        let seen = tiles.depth + kernel[0] - 1;
+        let [from, to] = [padding[0], padding[0] + depth].map(|slice| slice.saturating_sub(first).min(seen));
+        for component in input.chunks_mut(tiles.stride).take(T::COMPONENTS) {
+            component[..from * of_slice].fill(0.0);
+        }
+        if from < to {
+            let [start, next] = [0, 1].map(|slice| {
+                self.slice([volume, channel, first + from + slice - padding[0]], inputs, depth) * height * width
+            });
+            gemm::with_scratch([transforms::lines::<T>(tiles) + SLACK], |[lines]| {
                 simd::run(InputTransform::<T> {
                     tiling: PhantomData,
-                    source: &self.source[from..from + height * width],
+                    source: &self.source[start..],
+                    depth: to - from,
+                    distance: next - start,
+                    next: if of_pictures(&self.shape) { 1 } else { depth } * height * width,
                     size: [height, width],
                     padding: [padding[1], padding[2]],
                     first: T::PLACES * first_row,
                     tiles,
                     lines,
-                    target,
+                    target: &mut input[from * of_slice..],
                 });
-            }
-        });
+            });
+        }
+        for component in input.chunks_mut(tiles.stride).take(T::COMPONENTS) {
+            component[to * of_slice..seen * of_slice].fill(0.0);
+        }
     }
 
     /// Computes the outputs of a task from its kernels and its input, both transformed.
