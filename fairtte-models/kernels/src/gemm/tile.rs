@@ -101,19 +101,22 @@ impl Kernel for Block<'_, '_, '_> {
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
         let Self { left, rows, row_panels, right, offsets, panels, output, add, far } = self;
-        for &panel in panels {
-            let right = Right { data: &right[panel.first..], offsets };
-            for index in 0..row_panels {
-                let part = part(rows.len(), row_panels, index);
-                let left = &left[part.start * offsets.len()..part.end * offsets.len()];
-                let Panel { segment, column, count, .. } = panel;
-                let split = column + count > output.segment;
-                let place = Place { row: rows.start + part.start, segment, column, count, split };
-                if far {
-                    request(output, place, part.len());
-                }
-                any_rows(simd, part.len(), left, right, output, place, add);
+        // The panels of the inner loop pass through the first-level cache for every panel of the outer loop. Rows of a result that is in
+        // no cache are written from end to end, since each is in other pages of memory; otherwise the larger panels stay, those of the
+        // right factor.
+        let [outer, inner] = if far { [row_panels, panels.len()] } else { [panels.len(), row_panels] };
+        for (outer, inner) in (0..outer).flat_map(|outer| (0..inner).map(move |inner| (outer, inner))) {
+            let (index, panel) = if far { (outer, panels[inner]) } else { (inner, panels[outer]) };
+            let part = part(rows.len(), row_panels, index);
+            let left = &left[part.start * offsets.len()..part.end * offsets.len()];
+            let Panel { first, segment, column, count } = panel;
+            let right = Right { data: &right[first..], offsets };
+            let split = column + count > output.segment;
+            let place = Place { row: rows.start + part.start, segment, column, count, split };
+            if far {
+                request(output, place, part.len());
             }
+            any_rows(simd, part.len(), left, right, output, place, add);
         }
     }
 }
