@@ -47,7 +47,7 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
         for (slice, input) in (0..depth).flat_map(|slice| (0..inputs).map(move |input| (slice, input))) {
             let mut first = 0;
             if depth == 1 && !mirrored {
-                // The kernels of an output follow one another.
+                // The kernels of an output follow one another in the order in which they are transformed.
                 if input % TOGETHER == 0 {
                     let kernels = &weights[outputs.start * strides[0] + input * TAPS..];
                     let steps = (inputs - input).min(TOGETHER) * TAPS;
@@ -79,7 +79,8 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
 
 /// Number of values that [`InputTransform`] and [`OutputTransform`] need as working memory.
 pub(super) fn lines<T: Tiling>(tiles: &Tiles) -> usize {
-    (T::PLACES * tiles.rows + 4) * T::PLACES * piece(tiles)
+    // Of the input the lines that the tiles see and a padded row, of the output two lines for each row of a tile.
+    (T::PLACES * tiles.rows + 3).max(2 * T::PLACES) * T::PLACES * piece(tiles)
 }
 
 /// Number of values of a row whose places have the same remainder by the edge of a tile, rounded up to whole vectors.
@@ -265,10 +266,16 @@ fn unite<S: Vectors>(simd: S, edge: usize, line: &[f32], piece: usize, row: &mut
     }
 }
 
-/// The largest bits of the magnitudes of values, which are those of a NaN or an infinity if there is one.
+/// `sum` plus zero times the first `count` values, which is a NaN if one of them is a NaN or an infinity. Whole vectors are read.
 #[inline(always)]
-pub(super) fn largest_bits(values: &[f32]) -> u32 {
-    values.iter().fold(0, |largest, value| largest.max(value.abs().to_bits()))
+pub(super) fn add_zero_times<S: Vectors>(simd: S, values: &[f32], count: usize, mut sum: S::f32s) -> S::f32s {
+    for at in (0..count).step_by(S::F32_LANES) {
+        let value = load(simd, values, at);
+        let left = count - at;
+        let value = if left < S::F32_LANES { masked(simd, first_lanes(simd, left), value) } else { value };
+        sum = simd.multiply_add(value, simd.splat_f32s(0.0), sum);
+    }
+    sum
 }
 
 /// `A' m A` of the tiles in some slices of an output; returns whether all values are finite.
@@ -298,7 +305,6 @@ impl<T: Tiling> Kernel for OutputTransform<'_, '_, '_, T> {
         let (joined, lines) = lines.split_at_mut(T::PLACES * line);
         // Short rows of tiles share a vector, also those of slices that follow one another.
         let together = (LONGEST / tiles.columns).max(1);
-        let last = first_lanes(simd, width % S::F32_LANES);
         let mut sum = simd.splat_f32s(0.0);
         for rows in gemm::parts(tiles.depth * tiles.rows, together) {
             let (from, count) = (rows.start * tiles.columns, rows.len() * tiles.columns);
@@ -316,12 +322,7 @@ impl<T: Tiling> Kernel for OutputTransform<'_, '_, '_, T> {
                 for (place, joined) in joined.chunks_exact(line).take((band.len() - first) / width).enumerate() {
                     let joined = &joined[index * T::PLACES * tiles.columns..];
                     copy_run(joined, 0, band, first + place * width, width);
-                    // Zero times an infinity or a NaN is a NaN.
-                    for at in (0..width).step_by(S::F32_LANES) {
-                        let value = load(simd, joined, at);
-                        let value = if width - at < S::F32_LANES { masked(simd, last, value) } else { value };
-                        sum = simd.multiply_add(value, simd.splat_f32s(0.0), sum);
-                    }
+                    sum = add_zero_times(simd, joined, width, sum);
                 }
             }
         }

@@ -10,12 +10,12 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::tiling::{Matrix, Place, Tiling, both_sides, columns_apart};
-use super::transforms::largest_bits;
+use super::transforms::add_zero_times;
 use super::{apart, grid};
 use crate::conv::ConvShape;
 use crate::conv::dense::sums::{Unit, WeightSum};
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
-use crate::simd::lanes::LONGEST;
+use crate::simd::lanes::{LONGEST, total};
 use crate::simd::{self, Kernel, Vectors};
 
 /// Input channels of a unit, side by side in the right factor.
@@ -292,20 +292,20 @@ impl<T: Tiling> Kernel for WeightTransform<'_, T> {
     fn run_on<S: Vectors>(self, simd: S) -> bool {
         let Self { sums, stride, channels, depth, row, .. } = self;
         let mut taps = [0.0; 9 * LONGEST];
-        let mut largest = 0;
+        let mut sum = simd.splat_f32s(0.0);
         for slice in 0..depth {
             for first in (0..channels).step_by(S::F32_LANES) {
                 let values = &sums[slice * CHANNELS + first..];
                 let from = Place { values, columns: columns_apart(stride), row: T::SEEN * stride };
                 both_sides::<T::Weights, S>(simd, from, &mut taps, [3 * LONGEST, LONGEST]);
                 for (tap, values) in taps.chunks_exact(LONGEST).enumerate() {
-                    let values = &values[..S::F32_LANES.min(channels - first)];
+                    let count = S::F32_LANES.min(channels - first);
                     let places = row[(first * depth + slice) * 9 + tap..].iter_mut().step_by(9 * depth);
-                    places.zip(values).for_each(|(place, &value)| *place = value);
-                    largest = largest.max(largest_bits(values));
+                    places.zip(&values[..count]).for_each(|(place, &value)| *place = value);
+                    sum = add_zero_times(simd, values, count, sum);
                 }
             }
         }
-        largest < f32::INFINITY.to_bits()
+        total(simd, sum) == 0.0
     }
 }

@@ -177,20 +177,18 @@ impl Winograd<'_> {
         // The slices of the input among those that the tiles see; the others are padding.
         let seen = tiles.depth + kernel[0] - 1;
         let [from, to] = [padding[0], padding[0] + depth].map(|slice| slice.saturating_sub(first).min(seen));
-        for component in input.chunks_mut(tiles.stride).take(T::COMPONENTS) {
-            component[..from * of_slice].fill(0.0);
-        }
         if from < to {
-            let [start, next] = [0, 1].map(|slice| {
-                self.slice([volume, channel, first + from + slice - padding[0]], inputs, depth) * height * width
-            });
+            let place =
+                |channel: usize, slice: usize| self.slice([volume, channel, slice], inputs, depth) * height * width;
+            let slice = first + from - padding[0];
+            let start = place(channel, slice);
             gemm::with_scratch([transforms::lines::<T>(tiles) + SLACK], |[lines]| {
                 simd::run(InputTransform::<T> {
                     tiling: PhantomData,
                     source: &self.source[start..],
                     depth: to - from,
-                    distance: next - start,
-                    next: if of_pictures(&self.shape) { 1 } else { depth } * height * width,
+                    distance: place(channel, slice + 1) - start,
+                    next: place(channel + 1, slice) - start,
                     size: [height, width],
                     padding: [padding[1], padding[2]],
                     first: T::PLACES * first_row,
@@ -200,7 +198,9 @@ impl Winograd<'_> {
                 });
             });
         }
+        // The transform may have written behind its last slice.
         for component in input.chunks_mut(tiles.stride).take(T::COMPONENTS) {
+            component[..from * of_slice].fill(0.0);
             component[to * of_slice..seen * of_slice].fill(0.0);
         }
     }
