@@ -21,7 +21,9 @@ use std::slice::SliceIndex;
 
 use rayon::prelude::*;
 
-pub(super) use pack::{Operand, PanelLanes, SLACK, Strided, TOGETHER, copy_run, pack_each, transpose};
+pub(super) use pack::{
+    Operand, PanelLanes, SLACK, Strided, TOGETHER, copy_run, pack_each, transpose, transpose_squares,
+};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
 pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts, row_panels};
 

@@ -131,7 +131,20 @@ pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usiz
 /// Writes `lanes` rows of `steps` numbers, `stride` apart, as `[steps][width]`, with 0 in the lanes beyond. Values
 /// after the last row may be overwritten.
 pub(crate) fn transpose(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
-    simd::run(Transpose { data, stride, steps, lanes, width, panel });
+    simd::run(Transpose { data, stride, steps, lanes, width, panel, exact: true });
+}
+
+/// [`transpose`] that works in whole squares where there is room: the lanes beyond, and a vector of rows after the last, may be
+/// overwritten with any of the data.
+pub(crate) fn transpose_squares(
+    data: &[f32],
+    stride: usize,
+    steps: usize,
+    lanes: usize,
+    width: usize,
+    panel: &mut [f32],
+) {
+    simd::run(Transpose { data, stride, steps, lanes, width, panel, exact: false });
 }
 
 struct Transpose<'a> {
@@ -141,6 +154,8 @@ struct Transpose<'a> {
     lanes: usize,
     width: usize,
     panel: &'a mut [f32],
+    /// Whether nothing else is written than the values and the zeros of lanes beyond.
+    exact: bool,
 }
 
 /// Cache lines by which transposing runs ahead in each of its rows.
@@ -154,7 +169,7 @@ impl Kernel for Transpose<'_> {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { data, stride, steps, lanes, width, panel } = self;
+        let Self { data, stride, steps, lanes, width, panel, exact } = self;
         let length = S::F32_LANES;
         let masks = masks(simd);
         for step in (0..steps).step_by(length) {
@@ -164,8 +179,8 @@ impl Kernel for Transpose<'_> {
                 let lanes = lanes.saturating_sub(first).min(length);
                 let data = data.get(first * stride + step..).unwrap_or_default();
                 let panel = &mut panel[step * width + first..];
-                let complete = steps == length && lanes >= (width - first).min(length);
-                if complete && reaches(data, stride, lanes, length) && reaches(panel, width, steps, length) {
+                let complete = !exact || steps == length && lanes >= (width - first).min(length);
+                if complete && reaches(data, stride, lanes, length) && reaches(panel, width, length, length) {
                     whole_square(simd, &masks, data, stride, lanes, panel, width);
                 } else {
                     any_square(simd, &masks, data, stride, [lanes, steps], panel, width);

@@ -1,8 +1,8 @@
 //! Divides the gradient of the weights, a sum over places, among threads.
 //!
-//! A unit is the weights of some input and some output channels. Where there are few units, the places are divided too,
-//! into parts that are summed separately and added in a fixed order. Units and parts depend on the shape only, and so
-//! do the bits of the result.
+//! A unit is the weights of some blocks of input channels and of some output channels. Where there are few units, the places are
+//! divided too, into parts that are summed separately and added in a fixed order. The parts depend on the shape only, and so do the
+//! bits of the result.
 
 use std::ops::Range;
 
@@ -13,17 +13,27 @@ use crate::gemm;
 
 /// Maximum number of values of all partial sums together.
 const PARTIAL_SUMS: usize = 1 << 20;
+/// Values of a sum that a thread adds up before it takes others.
+const PIECE: usize = 1 << 14;
 /// Tasks that a large sum is divided into.
 const TASKS: usize = 16;
 /// Minimum number of output channels of a task, which copies all inputs that they see.
-const LEAST_ROWS: usize = 64;
+pub(super) const LEAST_ROWS: usize = 64;
 
 /// A method of summing over places, which are grouped into bands.
 pub(super) trait WeightSum: Sync {
     fn shape(&self) -> &ConvShape;
 
-    /// Input channels of a unit.
+    /// Input channels of a block.
     fn block_channels(&self) -> usize;
+
+    /// Numbers of groups that the blocks of input channels and the output channels are divided into, where the places are in so many
+    /// parts. No bit depends on them.
+    fn groups(&self, parts: usize) -> [usize; 2] {
+        let ConvShape { inputs, outputs, .. } = *self.shape();
+        let blocks = inputs.div_ceil(self.block_channels());
+        [blocks, TASKS.div_ceil(blocks * parts).min(outputs.div_ceil(LEAST_ROWS))]
+    }
 
     /// Number of bands.
     fn bands(&self) -> usize;
@@ -54,8 +64,7 @@ pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     let length = |unit: &Unit| unit.outputs.len() * sum.numbers(unit.channels.len());
     let whole = outputs * blocks.clone().map(|channels| sum.numbers(channels.len())).sum::<usize>();
     let parts = TASKS.div_ceil(blocks.len()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
-    let groups = TASKS.div_ceil(blocks.len() * parts).min(outputs.div_ceil(LEAST_ROWS));
-    let units = units(sum, dw, groups);
+    let units = units(sum, dw, sum.groups(parts));
     if parts == 1 {
         let run = |unit: Unit| {
             gemm::with_scratch([length(&unit)], |[sums]| {
@@ -86,29 +95,33 @@ pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     }
     let add_up = |(unit, length, sums): (Unit, usize, &mut [f32])| {
         let (total, others) = sums.split_at_mut(length);
-        for other in others.chunks_exact(length) {
-            total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-        }
+        total.par_chunks_mut(PIECE).enumerate().for_each(|(index, total)| {
+            for other in others.chunks_exact(length) {
+                total.iter_mut().zip(&other[index * PIECE..]).for_each(|(total, other)| *total += other);
+            }
+        });
         sum.finish(unit, total)
     };
     work.into_par_iter().all(add_up)
 }
 
-/// The weights in blocks of input channels and `groups` groups of output channels.
-fn units<'c>(sum: &impl WeightSum, dw: &'c mut [f32], groups: usize) -> Vec<Unit<'c>> {
+/// The weights in groups of blocks of input channels and of output channels.
+fn units<'c>(sum: &impl WeightSum, dw: &'c mut [f32], [of_channels, of_outputs]: [usize; 2]) -> Vec<Unit<'c>> {
     let ConvShape { inputs, outputs, .. } = *sum.shape();
     let (taps, block) = (sum.shape().taps(), sum.block_channels());
     let mut units = Vec::new();
-    for group in (0..groups).map(|index| gemm::part(outputs, groups, index)) {
-        for channels in gemm::parts(inputs, block) {
-            units.push(Unit { channels, outputs: group.clone(), rows: Vec::with_capacity(group.len()) });
+    for outputs in (0..of_outputs).map(|index| gemm::part(outputs, of_outputs, index)) {
+        for blocks in (0..of_channels).map(|index| gemm::part(inputs.div_ceil(block), of_channels, index)) {
+            let channels = blocks.start * block..(blocks.end * block).min(inputs);
+            units.push(Unit { channels, outputs: outputs.clone(), rows: Vec::with_capacity(outputs.len()) });
         }
     }
-    let blocks = inputs.div_ceil(block);
-    for (output, row) in dw.chunks_exact_mut(inputs * taps).enumerate() {
-        let group = units.chunks_exact_mut(blocks).find(|group| group[0].outputs.contains(&output));
-        for (unit, piece) in group.into_iter().flatten().zip(row.chunks_mut(block * taps)) {
+    for (output, mut row) in dw.chunks_exact_mut(inputs * taps).enumerate() {
+        let group = units.chunks_exact_mut(of_channels).find(|group| group[0].outputs.contains(&output));
+        for unit in group.into_iter().flatten() {
+            let (piece, rest) = row.split_at_mut(unit.channels.len() * taps);
             unit.rows.push(piece);
+            row = rest;
         }
     }
     units

@@ -1,5 +1,6 @@
 //! Dense convolutions and their gradients against plain loops in double precision.
 
+use super::sums::WeightSum as _;
 use super::winograd::choice::{Edge, tiles, tiles_of_weights};
 use super::winograd::tiling::{FourByFour, Tiling, TwoByTwo};
 use super::winograd::weights::TileSum;
@@ -394,11 +395,29 @@ fn the_number_of_threads_changes_no_bit() {
         picture(5, [20, 40], [28, 28], [3, 3], 1, 1),
         picture(1, [3, 64], [56, 56], [7, 7], 2, 3),
         picture(16, [40, 70], [7, 7], [3, 3], 2, 1),
+        // In tiles, in one part and in several: units of one to three blocks of channels, of which the last is not full.
+        picture(16, [70, 150], [7, 7], [3, 3], 1, 1),
+        picture(12, [70, 72], [28, 28], [3, 3], 1, 1),
     ]);
     for shape in shapes {
         let [x, w, dy] = arrays(&shape);
         on_any_number_of_threads(|| compute(&shape, &x, &w, &dy));
     }
+}
+
+#[test]
+fn few_threads_take_large_units_of_the_gradient_of_the_weights() {
+    let groups = |channels: [usize; 2], size: usize, parts: usize, threads: usize| {
+        let shape = picture(16, channels, [size; 2], [3, 3], 1, 1);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads");
+        pool.install(|| TileSum::<FourByFour>::new(&[], &[], &shape).groups(parts))
+    };
+    // Seven parts are enough for two threads; sixteen threads take as many units as there are.
+    assert_eq!([2, 16].map(|threads| groups([64, 64], 56, 7, threads)), [[1, 1], [2, 1]]);
+    // Two units for each thread, which transform every channel twice instead of the gradient four times.
+    assert_eq!([1, 2].map(|threads| groups([128, 128], 28, 1, threads)), [[1, 2], [2, 2]]);
+    // The sums of a unit have a largest size: two by two units would exceed it.
+    assert_eq!(groups([512, 512], 7, 1, 2), [2, 3]);
 }
 
 #[test]

@@ -13,12 +13,12 @@ use super::tiling::{Matrix, Place, Tiling, both_sides, columns_apart};
 use super::transforms::add_zero_times;
 use super::{apart, grid};
 use crate::conv::ConvShape;
-use crate::conv::dense::sums::{Unit, WeightSum};
+use crate::conv::dense::sums::{LEAST_ROWS, Unit, WeightSum};
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use crate::simd::lanes::{LONGEST, total};
 use crate::simd::{self, Kernel, Vectors};
 
-/// Input channels of a unit, side by side in the right factor.
+/// Input channels of a block, side by side in the right factor.
 const CHANNELS: usize = 32;
 /// Approximate number of values in the transforms of a band: 1 MiB.
 const BAND_NUMBERS: usize = 1 << 18;
@@ -100,7 +100,7 @@ impl<'a, T: Tiling> TileSum<'a, T> {
                 let (before, after) = (padding[2], padding[2] + width);
                 line[..before * CHANNELS].fill(0.0);
                 let source = &self.x[(sample * inputs + channels.start) * plane + (d * height + row) * width..];
-                gemm::transpose(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
+                gemm::transpose_squares(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
                 line[after * CHANNELS..places * CHANNELS].fill(0.0);
             }
             simd::run(TileTransform::<T::Input> {
@@ -129,21 +129,21 @@ impl<'a, T: Tiling> TileSum<'a, T> {
             for (sample, d) in band.samples.clone().flat_map(|sample| band.depths.clone().map(move |d| (sample, d))) {
                 let first = (sample * self.shape.outputs + outputs.start + panel.start) * plane;
                 for row in band.tile_rows.clone() {
-                    for (index, line) in
-                        lines.chunks_exact_mut(T::PLACES * columns * LONGEST).take(T::PLACES).enumerate()
-                    {
+                    let length = T::PLACES * columns * LONGEST;
+                    for index in 0..T::PLACES {
+                        let line = &mut lines[index * length..];
                         let row = T::PLACES * row + index;
                         let seen = if row < height { width } else { 0 };
                         if seen > 0 {
                             let source = &self.dy[first + (d * height + row) * width..];
-                            gemm::transpose(source, plane, width, panel.len(), LONGEST, line);
+                            gemm::transpose_squares(source, plane, width, panel.len(), LONGEST, line);
                         }
-                        line[seen * LONGEST..].fill(0.0);
+                        line[seen * LONGEST..length].fill(0.0);
                     }
                     simd::run(TileTransform::<T::Gradient> {
                         matrix: PhantomData,
                         lines,
-                        strides: [T::PLACES * columns * LONGEST, LONGEST],
+                        strides: [length, LONGEST],
                         edge: T::PLACES,
                         rows: 1,
                         columns,
@@ -171,11 +171,32 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         self.bands.len()
     }
 
-    fn numbers(&self, _: usize) -> usize {
-        T::COMPONENTS * self.shape.kernel[0] * CHANNELS
+    /// A unit transforms the gradient of its outputs and the input of its channels, so fewer units transform less in all.
+    fn groups(&self, parts: usize) -> [usize; 2] {
+        /// Time in which a tile of a channel is transformed, in that of the products of a tile of one channel with one output, with
+        /// AVX-512.
+        const TRANSFORM: usize = 35;
+        /// Maximum number of values of the sums of a unit, of which every thread has one: 8 MiB.
+        const MOST: usize = 1 << 21;
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let blocks = inputs.div_ceil(CHANNELS);
+        let threads = rayon::current_num_threads();
+        let choices = (1..=blocks).flat_map(|a| (1..=outputs.div_ceil(LEAST_ROWS)).map(move |b| [a, b]));
+        let costs = |&[of_channels, of_outputs]: &[usize; 2]| {
+            let (channels, outputs) = (blocks.div_ceil(of_channels) * CHANNELS, outputs.div_ceil(of_outputs));
+            let units = of_channels * of_outputs * parts;
+            let of_unit = channels * outputs * kernel[0] + TRANSFORM * (channels + outputs);
+            // More units than threads, so that none waits long for the last of another.
+            (units < 2 * threads, outputs * self.numbers(channels) > MOST, units.div_ceil(threads) * of_unit)
+        };
+        choices.min_by_key(costs).unwrap_or([1, 1])
     }
 
-    /// `[component][outputs][depth of the kernel][CHANNELS]`.
+    fn numbers(&self, channels: usize) -> usize {
+        T::COMPONENTS * self.shape.kernel[0] * channels.next_multiple_of(CHANNELS)
+    }
+
+    /// `[block of channels][component][outputs][depth of the kernel][CHANNELS]`.
     fn run(&self, bands: Range<usize>, channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]) {
         let depth = self.shape.kernel[0];
         let columns = self.columns();
@@ -191,7 +212,6 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         let lengths = [lines, T::COMPONENTS * right_stride, T::COMPONENTS * left_stride].map(|length| length + SLACK);
         gemm::with_scratch(lengths, |[lines, right, left]| {
             for (index, band) in bands.iter().enumerate() {
-                self.input(band, channels.clone(), lines, right_stride, right);
                 self.gradient(band, outputs.clone(), lines, left_stride, left);
                 let of_slice = band.tile_rows.len() * columns;
                 let of_sample = self.seen(band) * of_slice;
@@ -207,36 +227,50 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
                 let panels: Vec<Panel> = (0..depth)
                     .flat_map(|depth| (0..CHANNELS).step_by(size.columns).map(move |at| panel(depth, at)))
                     .collect();
-                for (component, sums) in sums.chunks_exact_mut(n_rows * depth * CHANNELS).enumerate() {
-                    let rows = sums.chunks_exact_mut(depth * CHANNELS).collect();
-                    simd::run(Block {
-                        left: &left[component * left_stride..],
-                        rows: 0..n_rows,
-                        row_panels: n_rows.div_ceil(size.rows),
-                        right: &right[component * right_stride..],
-                        offsets: &offsets,
-                        panels: &panels,
-                        output: &mut Output { segment: depth * CHANNELS, n_rows, rows },
-                        add: index > 0,
-                        far: false,
-                    });
+                let of_component = n_rows * depth * CHANNELS;
+                for (block, sums) in blocks(&channels).zip(sums.chunks_exact_mut(T::COMPONENTS * of_component)) {
+                    self.input(band, block, lines, right_stride, right);
+                    for (component, sums) in sums.chunks_exact_mut(of_component).enumerate() {
+                        let rows = sums.chunks_exact_mut(depth * CHANNELS).collect();
+                        simd::run(Block {
+                            left: &left[component * left_stride..],
+                            rows: 0..n_rows,
+                            row_panels: n_rows.div_ceil(size.rows),
+                            right: &right[component * right_stride..],
+                            offsets: &offsets,
+                            panels: &panels,
+                            output: &mut Output { segment: depth * CHANNELS, n_rows, rows },
+                            add: index > 0,
+                            far: false,
+                        });
+                    }
                 }
             }
         });
     }
 
     fn finish(&self, unit: Unit, sums: &[f32]) -> bool {
-        let Unit { channels, outputs, rows } = unit;
+        let Unit { channels, outputs, mut rows } = unit;
         let depth = self.shape.kernel[0];
         let stride = outputs.len() * depth * CHANNELS;
         let mut finite = true;
-        for (index, row) in rows.into_iter().enumerate() {
-            let sums = &sums[index * depth * CHANNELS..];
-            let channels = channels.len();
-            finite &= simd::run(WeightTransform::<T> { tiling: PhantomData, sums, stride, channels, depth, row });
+        for (block, sums) in blocks(&channels).zip(sums.chunks_exact(T::COMPONENTS * stride)) {
+            for (index, rest) in rows.iter_mut().enumerate() {
+                let sums = &sums[index * depth * CHANNELS..];
+                let channels = block.len();
+                let (row, behind) = std::mem::take(rest).split_at_mut(channels * depth * 9);
+                *rest = behind;
+                finite &= simd::run(WeightTransform::<T> { tiling: PhantomData, sums, stride, channels, depth, row });
+            }
         }
         finite
     }
+}
+
+/// Blocks of some channels, of which the first begins one.
+fn blocks(channels: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let first = channels.start;
+    gemm::parts(channels.len(), CHANNELS).map(move |block| first + block.start..first + block.end)
 }
 
 /// `B' x B` or `A dy A'` of rows of tiles, as `[tiles][channels]` with up to one vector after the last. Vectors are of channels.
