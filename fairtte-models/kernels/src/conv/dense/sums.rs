@@ -27,12 +27,16 @@ pub(super) trait WeightSum: Sync {
     /// Input channels of a block.
     fn block_channels(&self) -> usize;
 
+    /// Number of blocks.
+    fn blocks(&self) -> usize {
+        self.shape().inputs.div_ceil(self.block_channels())
+    }
+
     /// Numbers of groups that the blocks of input channels and the output channels are divided into, where the places are in so many
     /// parts. No bit depends on them.
     fn groups(&self, parts: usize) -> [usize; 2] {
-        let ConvShape { inputs, outputs, .. } = *self.shape();
-        let blocks = inputs.div_ceil(self.block_channels());
-        [blocks, TASKS.div_ceil(blocks * parts).min(outputs.div_ceil(LEAST_ROWS))]
+        let blocks = self.blocks();
+        [blocks, TASKS.div_ceil(blocks * parts).min(self.shape().outputs.div_ceil(LEAST_ROWS))]
     }
 
     /// Number of bands.
@@ -60,10 +64,9 @@ pub(super) struct Unit<'a> {
 /// the values of `dw` are unspecified.
 pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     let ConvShape { inputs, outputs, .. } = *sum.shape();
-    let blocks = gemm::parts(inputs, sum.block_channels());
     let length = |unit: &Unit| unit.outputs.len() * sum.numbers(unit.channels.len());
-    let whole = outputs * blocks.clone().map(|channels| sum.numbers(channels.len())).sum::<usize>();
-    let parts = TASKS.div_ceil(blocks.len()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
+    let whole = outputs * sum.numbers(inputs);
+    let parts = TASKS.div_ceil(sum.blocks()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
     let units = units(sum, dw, sum.groups(parts));
     if parts == 1 {
         let run = |unit: Unit| {
@@ -111,7 +114,7 @@ fn units<'c>(sum: &impl WeightSum, dw: &'c mut [f32], [of_channels, of_outputs]:
     let (taps, block) = (sum.shape().taps(), sum.block_channels());
     let mut units = Vec::new();
     for outputs in (0..of_outputs).map(|index| gemm::part(outputs, of_outputs, index)) {
-        for blocks in (0..of_channels).map(|index| gemm::part(inputs.div_ceil(block), of_channels, index)) {
+        for blocks in (0..of_channels).map(|index| gemm::part(sum.blocks(), of_channels, index)) {
             let channels = blocks.start * block..(blocks.end * block).min(inputs);
             units.push(Unit { channels, outputs: outputs.clone(), rows: Vec::with_capacity(outputs.len()) });
         }

@@ -124,12 +124,12 @@ impl<'a, T: Tiling> TileSum<'a, T> {
         let plane = depth * height * width;
         let [rows, columns] = [band.tile_rows.len(), self.columns()];
         let steps = band.samples.len() * band.depths.len() * rows * columns;
+        let length = T::PLACES * columns * LONGEST;
         for panel in gemm::row_panels(outputs.len()) {
             let mut at = panel.start * steps;
             for (sample, d) in band.samples.clone().flat_map(|sample| band.depths.clone().map(move |d| (sample, d))) {
                 let first = (sample * self.shape.outputs + outputs.start + panel.start) * plane;
                 for row in band.tile_rows.clone() {
-                    let length = T::PLACES * columns * LONGEST;
                     for index in 0..T::PLACES {
                         let line = &mut lines[index * length..];
                         let row = T::PLACES * row + index;
@@ -178,8 +178,8 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         const TRANSFORM: usize = 35;
         /// Maximum number of values of the sums of a unit, of which every thread has one: 8 MiB.
         const MOST: usize = 1 << 21;
-        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
-        let blocks = inputs.div_ceil(CHANNELS);
+        let ConvShape { outputs, kernel, .. } = self.shape;
+        let blocks = self.blocks();
         let threads = rayon::current_num_threads();
         let choices = (1..=blocks).flat_map(|a| (1..=outputs.div_ceil(LEAST_ROWS)).map(move |b| [a, b]));
         let costs = |&[of_channels, of_outputs]: &[usize; 2]| {
@@ -255,11 +255,10 @@ impl<T: Tiling> WeightSum for TileSum<'_, T> {
         let stride = outputs.len() * depth * CHANNELS;
         let mut finite = true;
         for (block, sums) in blocks(&channels).zip(sums.chunks_exact(T::COMPONENTS * stride)) {
-            for (index, rest) in rows.iter_mut().enumerate() {
+            let (first, channels) = (block.start - channels.start, block.len());
+            for (index, row) in rows.iter_mut().enumerate() {
                 let sums = &sums[index * depth * CHANNELS..];
-                let channels = block.len();
-                let (row, behind) = std::mem::take(rest).split_at_mut(channels * depth * 9);
-                *rest = behind;
+                let row = &mut row[first * depth * 9..];
                 finite &= simd::run(WeightTransform::<T> { tiling: PhantomData, sums, stride, channels, depth, row });
             }
         }
