@@ -6,7 +6,7 @@
 //! which is faster for many threads and small blocks, places no block across the border of two chunks of 32 MiB, so
 //! tensors of 14 to 30 MiB leave gaps: 0.15 to 0.25 GiB at the peak of a step. [`Allocator`] therefore takes large
 //! blocks from the system if that is glibc, and places them at the start of a cache line (`memory/lines.rs`): glibc's own begin 16
-//! bytes after one, so that every vector of 64 bytes spans two. The measurements are in docs/src/performance.md.
+//! bytes after one, so that every vector of 64 bytes spans two. The measurements are in docs/src/performance/changes.md.
 //!
 //! A library leaves both to the program that uses it; other programs that train can use these functions.
 #![expect(unsafe_code, reason = "an allocator returns pointers to memory, and options are set by calls into C")]

@@ -4,7 +4,7 @@
 #     bash fairtte-models/parity/gpu.sh RESULTS [DEVICE ..]
 #
 # RESULTS is a folder. DEVICEs are those of `fairtte list devices`: by default cuda:0, tch-cuda:0 and wgpu, of which those are
-# measured that can be built or have a program. What a build of each needs is in docs/src/performance.md.
+# measured that can be built or have a program. What a build of each needs is in docs/src/devices.md.
 #
 # Variables:
 #   STEPS         what is done, by default "together bench pytorch profile"; "build" makes the programs and nothing else

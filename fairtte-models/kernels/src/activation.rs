@@ -11,6 +11,7 @@
 
 use rayon::prelude::*;
 
+pub use crate::simd::elementary::NORMAL_TAIL;
 use crate::simd::elementary::{exp_of_any, logistic, normal};
 use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};

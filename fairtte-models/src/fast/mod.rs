@@ -23,6 +23,7 @@ mod calls;
 mod chain;
 #[cfg(feature = "flex")]
 mod flex;
+mod gelu;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod graph;
 #[cfg(any(feature = "flex", feature = "tch"))]
@@ -165,10 +166,7 @@ pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tenso
         Activation::Identity => x,
         Activation::Relu => relu(x),
         Activation::Silu => silu(x),
-        // By definition, because the gradient of burn's own is that of another approximation: up to 3e-4 apart.
-        Activation::Gelu => {
-            in_single(x, |x| (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf().add_scalar(1.0) * x * 0.5)
-        }
+        Activation::Gelu => in_single(x, gelu::gelu),
         Activation::Sigmoid => sigmoid(x),
     }
 }

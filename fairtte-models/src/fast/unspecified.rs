@@ -4,7 +4,7 @@
 /// A vector of `n` unspecified values, for a caller that writes all of them before it reads any.
 ///
 /// Zeros would be written by one thread and overwritten by all: that took a fifth of a training step of EfficientNet-B0
-/// (docs/src/performance.md).
+/// (docs/src/performance/changes.md).
 pub(super) fn values(n: usize) -> Vec<f32> {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     {

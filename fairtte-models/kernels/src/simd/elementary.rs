@@ -97,8 +97,9 @@ pub(crate) fn logistic<S: Vectors>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     (simd.select_f32s(negative, less, greater), simd.select_f32s(negative, greater, less))
 }
 
-/// Coefficients of R, lowest first.
-const TAIL: [f32; 10] = [
+/// Coefficients of the polynomial R in the upper tail of the standard normal distribution, exp(-a^2/2) R(m) / (a + 4) with m = (a - 4) /
+/// (a + 4) at a >= 0, lowest first; for devices that compute by other means.
+pub const NORMAL_TAIL: [f32; 10] = [
     7.552_851e-1,
     -6.078_966e-1,
     3.871_369e-1,
@@ -128,7 +129,7 @@ pub(crate) fn normal<S: Vectors>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
 
     let inverse = simd.div_f32s(one, simd.add_f32s(distance, simd.splat_f32s(4.0)));
     let place = simd.mul_f32s(simd.sub_f32s(distance, simd.splat_f32s(4.0)), inverse);
-    let ratio = simd.mul_f32s(polynomial(simd, &TAIL, place), inverse);
+    let ratio = simd.mul_f32s(polynomial(simd, &NORMAL_TAIL, place), inverse);
     let tail = simd.mul_f32s(bell, ratio);
     let negative = simd.less_than_f32s(x, simd.splat_f32s(0.0));
     let below = simd.select_f32s(negative, tail, simd.sub_f32s(one, tail));

@@ -17,14 +17,33 @@ use crate::parity::{FULL_SIZE, Tensors, collect, load, pixels, values};
 /// Bound for a gradient that is zero except for rounding, as a share of the network's largest.
 const ZERO: f64 = 1e-6;
 
-#[test]
-fn gradients_of_whole_networks_are_those_of_pytorch_in_double_precision() {
-    let recorded: Value = serde_json::from_str(include_str!("../../parity/gradients.json")).expect("JSON");
-    let networks = recorded["networks"].as_array().expect("a list of networks");
+/// The network of that name among the four that are recorded.
+fn recorded(name: &str) -> Value {
+    let mut recorded: Value = serde_json::from_str(include_str!("../../parity/gradients.json")).expect("JSON");
+    let networks = recorded["networks"].as_array_mut().expect("a list of networks");
     assert_eq!(networks.len(), 4);
-    for network in networks {
-        check(network);
-    }
+    let place = networks.iter().position(|network| network["name"] == name).expect("a recorded network");
+    networks.swap_remove(place)
+}
+
+#[test]
+fn gradients_of_whole_networks_are_those_of_pytorch_efficientnet() {
+    check(&recorded("efficientnet-b0"));
+}
+
+#[test]
+fn gradients_of_whole_networks_are_those_of_pytorch_resnet() {
+    check(&recorded("resnet18"));
+}
+
+#[test]
+fn gradients_of_whole_networks_are_those_of_pytorch_volumes() {
+    check(&recorded("resnet18-3d"));
+}
+
+#[test]
+fn gradients_of_whole_networks_are_those_of_pytorch_vit() {
+    check(&recorded("vit-base/16"));
 }
 
 fn data(described: &Value) -> TensorData {

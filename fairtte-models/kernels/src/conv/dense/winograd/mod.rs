@@ -109,9 +109,10 @@ impl Winograd<'_> {
     fn by_tiles<T: Tiling>(&self, done: &Done, y: &mut [f32]) {
         let ConvShape { inputs, outputs, .. } = self.shape;
         let tasks = self.tasks::<T>(y, self.division::<T>());
-        gemm::with_scratch([self.length_of_kernels::<T>(outputs)], |[values]| {
-            self.kernels::<T>(0..self.blocks(), values).into_par_iter().for_each(simd::run);
-            let kernels = Kernels { values, outputs: 0..outputs };
+        let stride = apart(self.length_of_kernels(outputs));
+        gemm::with_scratch([T::COMPONENTS * stride], |[values]| {
+            self.kernels::<T>(0..self.blocks(), stride, values).into_par_iter().for_each(simd::run);
+            let kernels = Kernels { values, stride, outputs: 0..outputs };
             tasks.into_par_iter().for_each(|task| {
                 if !done.is_finite() {
                     return;
@@ -150,9 +151,10 @@ impl Winograd<'_> {
             });
             of_blocks.into_par_iter().enumerate().for_each(|(block, tasks)| {
                 let outputs = self.outputs(&(block..block + 1));
-                gemm::with_scratch([self.length_of_kernels::<T>(outputs.len())], |[values]| {
-                    self.kernels::<T>(block..block + 1, values).into_iter().for_each(simd::run);
-                    let kernels = Kernels { values, outputs };
+                let stride = apart(self.length_of_kernels(outputs.len()));
+                gemm::with_scratch([T::COMPONENTS * stride], |[values]| {
+                    self.kernels::<T>(block..block + 1, stride, values).into_iter().for_each(simd::run);
+                    let kernels = Kernels { values, stride, outputs };
                     for task in tasks.into_iter().take_while(|_| done.is_finite()) {
                         let input = &input[task.volume * inputs * tiles.pitch..];
                         self.finish::<T>(task, &kernels, input, tiles, done);
@@ -167,7 +169,7 @@ impl Winograd<'_> {
     fn shares_input<T: Tiling>(&self, tiles: &Tiles) -> bool {
         const MOST: usize = 1 << 22;
         let input = self.volumes()[0] * self.shape.inputs * tiles.pitch;
-        input <= self.length_of_kernels::<T>(self.shape.outputs).min(MOST)
+        input <= (T::COMPONENTS * self.length_of_kernels(self.shape.outputs)).min(MOST)
     }
 
     /// Slices and rows of tiles of a task, and the number of groups that the blocks of outputs are divided into, for as

@@ -38,6 +38,8 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
         const TAPS: usize = 9;
         /// Kernels that are transposed together: their taps are as many whole vectors.
         const TOGETHER: usize = LONGEST;
+        /// Inputs whose kernels are requested ahead.
+        const AHEAD: usize = 4;
         let Self { weights, strides, inputs, depth, steps, mirrored, outputs, mut places, .. } = self;
         let count = outputs.len();
         let parts = (inputs * depth).div_ceil(steps);
@@ -56,8 +58,13 @@ impl<T: Tiling> Kernel for FilterTransform<'_, T> {
                 first = input % TOGETHER * TAPS * count;
             } else {
                 let from = if mirrored { depth - 1 - slice } else { slice };
-                for (lane, output) in outputs.clone().enumerate() {
-                    let kernel = &weights[output * strides[0] + input * strides[1] + from * TAPS..][..TAPS];
+                let place = outputs.start * strides[0] + input * strides[1] + from * TAPS;
+                if mirrored {
+                    // The kernels of the outputs follow one another, and those of the next input are on another page.
+                    prefetch_run(weights, place + AHEAD * strides[1], count * strides[0]);
+                }
+                for lane in 0..count {
+                    let kernel = &weights[place + lane * strides[0]..][..TAPS];
                     for tap in 0..TAPS {
                         taps[tap * count + lane] = if mirrored { kernel[TAPS - 1 - tap] } else { kernel[tap] };
                     }

@@ -48,6 +48,8 @@ pub(in super::super) struct Task<'c> {
 /// kernel and an input.
 pub(in super::super) struct Kernels<'a> {
     pub values: &'a [f32],
+    /// Distance from a component to the next.
+    pub stride: usize,
     pub outputs: Range<usize>,
 }
 
@@ -98,15 +100,16 @@ impl Winograd<'_> {
         tasks
     }
 
-    /// Number of values of the transformed kernels of so many outputs.
-    pub fn length_of_kernels<T: Tiling>(&self, outputs: usize) -> usize {
-        T::COMPONENTS * outputs * self.shape.inputs * self.shape.kernel[0]
+    /// Number of values of a component of the transformed kernels of so many outputs.
+    pub fn length_of_kernels(&self, outputs: usize) -> usize {
+        outputs * self.shape.inputs * self.shape.kernel[0]
     }
 
-    /// The transforms of the kernels of some blocks of outputs, each of a panel, to `values` as [`Kernels`].
+    /// The transforms of the kernels of some blocks of outputs, each of a panel, to `values` as [`Kernels`] at this `stride`.
     pub fn kernels<'k, T: Tiling>(
         &'k self,
         blocks: Range<usize>,
+        stride: usize,
         values: &'k mut [f32],
     ) -> Vec<FilterTransform<'k, T>> {
         let ConvShape { inputs, outputs, kernel, .. } = self.shape;
@@ -127,8 +130,8 @@ impl Winograd<'_> {
             }));
         }
         let outputs = self.outputs(&blocks).len();
-        for of_component in values.chunks_exact_mut(outputs * inputs * kernel[0]).take(T::COMPONENTS) {
-            for mut of_part in of_component.chunks_mut(outputs * steps) {
+        for of_component in values.chunks_mut(stride).take(T::COMPONENTS) {
+            for mut of_part in of_component[..self.length_of_kernels(outputs)].chunks_mut(outputs * steps) {
                 let steps = of_part.len() / outputs;
                 for panel in &mut panels {
                     let (place, rest) = of_part.split_at_mut(panel.outputs.len() * steps);
@@ -258,7 +261,7 @@ impl Winograd<'_> {
         for (component, sums) in sums.take(T::COMPONENTS).enumerate() {
             let mut output = Output { segment: n_columns, n_rows: block.len(), rows: sums.take(block.len()).collect() };
             for part in gemm::parts(steps, self.steps()) {
-                let left = &kernels.values[(component * steps + part.start) * outputs..][..part.len() * outputs];
+                let left = &kernels.values[component * kernels.stride + part.start * outputs..][..part.len() * outputs];
                 simd::run(Block {
                     left: &left[from * part.len()..to * part.len()],
                     rows: 0..block.len(),
