@@ -1,7 +1,8 @@
 //! GELU by burn's operations, for devices without kernels.
 
 use burn::tensor::Tensor;
-use fairtte_kernels::activation::NORMAL_TAIL;
+
+use crate::kernels::activation::NORMAL_TAIL;
 
 /// Beyond this many standard deviations tail and density of the normal distribution are 0 in single precision.
 const FARTHEST: f64 = 20.0;

@@ -28,22 +28,22 @@ fn recorded(name: &str) -> Value {
 
 #[test]
 fn gradients_of_whole_networks_are_those_of_pytorch_efficientnet() {
-    check(&recorded("efficientnet-b0"));
+    check("efficientnet-b0");
 }
 
 #[test]
 fn gradients_of_whole_networks_are_those_of_pytorch_resnet() {
-    check(&recorded("resnet18"));
+    check("resnet18");
 }
 
 #[test]
 fn gradients_of_whole_networks_are_those_of_pytorch_volumes() {
-    check(&recorded("resnet18-3d"));
+    check("resnet18-3d");
 }
 
 #[test]
 fn gradients_of_whole_networks_are_those_of_pytorch_vit() {
-    check(&recorded("vit-base/16"));
+    check("vit-base/16");
 }
 
 fn data(described: &Value) -> TensorData {
@@ -60,8 +60,8 @@ fn tensors(parameters: &[Value], make: impl Fn(usize, &Value) -> Vec<f32>) -> Te
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "indices are exact in single precision up to 16 million")]
-fn check(network: &Value) {
-    let name = network["name"].as_str().expect("a name");
+fn check(name: &str) {
+    let network = recorded(name);
     let known = FULL_SIZE.into_iter().find(|(kind, ..)| kind.name() == name).expect("a network of full size");
     let (kind, _, _, repeats) = known;
     let parameters = network["parameters"].as_array().expect("parameters");

@@ -109,10 +109,9 @@ impl Winograd<'_> {
     fn by_tiles<T: Tiling>(&self, done: &Done, y: &mut [f32]) {
         let ConvShape { inputs, outputs, .. } = self.shape;
         let tasks = self.tasks::<T>(y, self.division::<T>());
-        let stride = apart(self.length_of_kernels(outputs));
-        gemm::with_scratch([T::COMPONENTS * stride], |[values]| {
-            self.kernels::<T>(0..self.blocks(), stride, values).into_par_iter().for_each(simd::run);
-            let kernels = Kernels { values, stride, outputs: 0..outputs };
+        gemm::with_scratch([T::COMPONENTS * self.stride_of_kernels(outputs)], |[values]| {
+            self.kernels::<T>(0..self.blocks(), values).into_par_iter().for_each(simd::run);
+            let kernels = Kernels { values, outputs: 0..outputs };
             tasks.into_par_iter().for_each(|task| {
                 if !done.is_finite() {
                     return;
@@ -151,10 +150,9 @@ impl Winograd<'_> {
             });
             of_blocks.into_par_iter().enumerate().for_each(|(block, tasks)| {
                 let outputs = self.outputs(&(block..block + 1));
-                let stride = apart(self.length_of_kernels(outputs.len()));
-                gemm::with_scratch([T::COMPONENTS * stride], |[values]| {
-                    self.kernels::<T>(block..block + 1, stride, values).into_iter().for_each(simd::run);
-                    let kernels = Kernels { values, stride, outputs };
+                gemm::with_scratch([T::COMPONENTS * self.stride_of_kernels(outputs.len())], |[values]| {
+                    self.kernels::<T>(block..block + 1, values).into_iter().for_each(simd::run);
+                    let kernels = Kernels { values, outputs };
                     for task in tasks.into_iter().take_while(|_| done.is_finite()) {
                         let input = &input[task.volume * inputs * tiles.pitch..];
                         self.finish::<T>(task, &kernels, input, tiles, done);

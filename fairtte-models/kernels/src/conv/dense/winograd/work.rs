@@ -48,8 +48,6 @@ pub(in super::super) struct Task<'c> {
 /// kernel and an input.
 pub(in super::super) struct Kernels<'a> {
     pub values: &'a [f32],
-    /// Distance from a component to the next.
-    pub stride: usize,
     pub outputs: Range<usize>,
 }
 
@@ -105,11 +103,15 @@ impl Winograd<'_> {
         outputs * self.shape.inputs * self.shape.kernel[0]
     }
 
-    /// The transforms of the kernels of some blocks of outputs, each of a panel, to `values` as [`Kernels`] at this `stride`.
+    /// Distance from a component of them to the next.
+    pub fn stride_of_kernels(&self, outputs: usize) -> usize {
+        apart(self.length_of_kernels(outputs))
+    }
+
+    /// The transforms of the kernels of some blocks of outputs, each of a panel, to `values` as [`Kernels`].
     pub fn kernels<'k, T: Tiling>(
         &'k self,
         blocks: Range<usize>,
-        stride: usize,
         values: &'k mut [f32],
     ) -> Vec<FilterTransform<'k, T>> {
         let ConvShape { inputs, outputs, kernel, .. } = self.shape;
@@ -130,7 +132,7 @@ impl Winograd<'_> {
             }));
         }
         let outputs = self.outputs(&blocks).len();
-        for of_component in values.chunks_mut(stride).take(T::COMPONENTS) {
+        for of_component in values.chunks_mut(self.stride_of_kernels(outputs)).take(T::COMPONENTS) {
             for mut of_part in of_component[..self.length_of_kernels(outputs)].chunks_mut(outputs * steps) {
                 let steps = of_part.len() / outputs;
                 for panel in &mut panels {
@@ -245,6 +247,7 @@ impl Winograd<'_> {
     ) {
         let ConvShape { inputs, kernel, .. } = self.shape;
         let (steps, outputs) = (inputs * kernel[0], kernels.outputs.len());
+        let stride = self.stride_of_kernels(outputs);
         let [from, to] = [block.start, block.end].map(|output| output - kernels.outputs.start);
         let slice = tiles.rows * tiles.columns;
         // The tiles of an element of the kernel one slice further are one slice further, too.
@@ -261,7 +264,7 @@ impl Winograd<'_> {
         for (component, sums) in sums.take(T::COMPONENTS).enumerate() {
             let mut output = Output { segment: n_columns, n_rows: block.len(), rows: sums.take(block.len()).collect() };
             for part in gemm::parts(steps, self.steps()) {
-                let left = &kernels.values[component * kernels.stride + part.start * outputs..][..part.len() * outputs];
+                let left = &kernels.values[component * stride + part.start * outputs..][..part.len() * outputs];
                 simd::run(Block {
                     left: &left[from * part.len()..to * part.len()],
                     rows: 0..block.len(),
