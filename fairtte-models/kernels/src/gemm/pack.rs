@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::simd::lanes::LONGEST;
 use crate::simd::prefetch::{LINE, ROWS_AHEAD, prefetch, prefetch_run};
 use crate::simd::{self, Kernel, Vectors, vectorized};
 
@@ -160,8 +161,6 @@ struct Transpose<'a> {
 
 /// Cache lines by which transposing runs ahead in each of its rows.
 const LINES_AHEAD: usize = 4;
-/// Maximum number of values in a vector.
-const MOST_LANES: usize = 16;
 
 impl Kernel for Transpose<'_> {
     type Output = ();
@@ -171,7 +170,6 @@ impl Kernel for Transpose<'_> {
     fn run_on<S: Vectors>(self, simd: S) {
         let Self { data, stride, steps, lanes, width, panel, exact } = self;
         let length = S::F32_LANES;
-        let masks = masks(simd);
         for step in (0..steps).step_by(length) {
             let steps = (steps - step).min(length);
             // The last lanes first: whole vectors are written, and what they write over the end of a row comes later.
@@ -181,9 +179,9 @@ impl Kernel for Transpose<'_> {
                 let panel = &mut panel[step * width + first..];
                 let complete = !exact || steps == length && lanes >= (width - first).min(length);
                 if complete && reaches(data, stride, lanes, length) && reaches(panel, width, length, length) {
-                    whole_square(simd, &masks, data, stride, lanes, panel, width);
+                    whole_square(simd, data, stride, lanes, panel, width);
                 } else {
-                    any_square(simd, &masks, data, stride, [lanes, steps], panel, width);
+                    any_square(simd, data, stride, [lanes, steps], panel, width);
                 }
             }
         }
@@ -198,16 +196,8 @@ fn reaches(values: &[f32], stride: usize, rows: usize, length: usize) -> bool {
 /// Transposes a square of which all values can be read and written; lanes beyond `lanes` are unspecified.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
-fn whole_square<S: Vectors>(
-    simd: S,
-    masks: &[S::m32s; 4],
-    data: &[f32],
-    stride: usize,
-    lanes: usize,
-    panel: &mut [f32],
-    width: usize,
-) {
-    let mut square: [S::f32s; MOST_LANES] = std::array::from_fn(|lane| {
+fn whole_square<S: Vectors>(simd: S, data: &[f32], stride: usize, lanes: usize, panel: &mut [f32], width: usize) {
+    let mut square: [S::f32s; LONGEST] = std::array::from_fn(|lane| {
         if lane >= S::F32_LANES {
             return simd.splat_f32s(0.0);
         }
@@ -215,7 +205,7 @@ fn whole_square<S: Vectors>(
         prefetch(data, from + LINES_AHEAD * LINE);
         whole::<S>(&data[from..])
     });
-    exchange(simd, masks, &mut square);
+    simd.transpose(&mut square);
     for (step, &row) in square.iter().enumerate().take(S::F32_LANES) {
         S::as_mut_simd_f32s(&mut panel[step * width..][..S::F32_LANES]).0[0] = row;
     }
@@ -226,21 +216,20 @@ fn whole_square<S: Vectors>(
 #[inline(always)]
 fn any_square<S: Vectors>(
     simd: S,
-    masks: &[S::m32s; 4],
     data: &[f32],
     stride: usize,
     [lanes, steps]: [usize; 2],
     panel: &mut [f32],
     width: usize,
 ) {
-    let mut square = [simd.splat_f32s(0.0); MOST_LANES];
+    let mut square = [simd.splat_f32s(0.0); LONGEST];
     let length = S::F32_LANES;
     let readable = reaches(data, stride, lanes, length);
     for (lane, row) in square.iter_mut().enumerate().take(lanes) {
         let data = &data[lane * stride..];
         *row = if readable { whole::<S>(data) } else { simd.partial_load_f32s(data) };
     }
-    exchange(simd, masks, &mut square);
+    simd.transpose(&mut square);
     let writable = reaches(panel, width, steps, length);
     for (step, &row) in square.iter().enumerate().take(steps) {
         let panel = &mut panel[step * width..];
@@ -256,41 +245,4 @@ fn any_square<S: Vectors>(
 #[inline(always)]
 fn whole<S: Vectors>(data: &[f32]) -> S::f32s {
     S::as_simd_f32s(&data[..S::F32_LANES]).0[0]
-}
-
-/// For each power of two below the number of lanes, the lanes whose index has that bit.
-#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-#[inline(always)]
-fn masks<S: Vectors>(simd: S) -> [S::m32s; 4] {
-    [1, 2, 4, 8].map(|bit| {
-        let mut has = [0.0; MOST_LANES];
-        for (lane, has) in has.iter_mut().enumerate() {
-            *has = if lane & bit != 0 { 1.0 } else { 0.0 };
-        }
-        simd.less_than_f32s(simd.splat_f32s(0.5), whole::<S>(&has))
-    })
-}
-
-/// Transposes a square of numbers: exchanges the off-diagonal quarters of ever larger squares.
-#[inline(always)]
-fn exchange<S: Vectors>(simd: S, masks: &[S::m32s; 4], square: &mut [S::f32s; MOST_LANES]) {
-    macro_rules! stage {
-        ($index:literal $bit:literal) => {
-            if $bit < S::F32_LANES {
-                for row in 0..S::F32_LANES {
-                    if row & $bit == 0 {
-                        let (upper, lower) = (square[row], square[row + $bit]);
-                        let down = simd.rotate_right_f32s(lower, $bit);
-                        let up = simd.rotate_left_f32s(upper, $bit);
-                        square[row] = simd.select_f32s(masks[$index], down, upper);
-                        square[row + $bit] = simd.select_f32s(masks[$index], lower, up);
-                    }
-                }
-            }
-        };
-    }
-    stage!(0 1);
-    stage!(1 2);
-    stage!(2 4);
-    stage!(3 8);
 }

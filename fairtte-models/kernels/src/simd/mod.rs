@@ -9,6 +9,7 @@
 pub(crate) mod elementary;
 pub(crate) mod lanes;
 pub(crate) mod prefetch;
+mod squares;
 
 use std::sync::OnceLock;
 
@@ -127,6 +128,12 @@ pub(crate) trait Vectors: pulp::Simd {
         }
         [lanes::load(self, &values, 0), lanes::load(self, &values, Self::F32_LANES)]
     }
+
+    /// Transposes the first rows of a square, as many as a vector has values.
+    #[inline(always)]
+    fn transpose(self, square: &mut [Self::f32s; lanes::LONGEST]) {
+        squares::transpose(self, square);
+    }
 }
 
 /// Work that is written once for vectors of any length. [`run_on`](Self::run_on) must be `#[inline(always)]`, as everything
@@ -211,6 +218,11 @@ impl Vectors for pulp::x86::V4 {
         const SECOND: [u32; 16] = [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31];
         [permuted(self, pair, FIRST), permuted(self, pair, SECOND)]
     }
+
+    #[inline(always)]
+    fn transpose(self, square: &mut [Self::f32s; lanes::LONGEST]) {
+        squares::transpose_16(self, square);
+    }
 }
 
 /// The values of two vectors, one after the other, at some places.
@@ -241,6 +253,11 @@ impl Vectors for pulp::x86::V3 {
             pulp::cast(avx._mm256_permute2f128_ps::<0b0010_0000>(low, high)),
             pulp::cast(avx._mm256_permute2f128_ps::<0b0011_0001>(low, high)),
         ]
+    }
+
+    #[inline(always)]
+    fn transpose(self, square: &mut [Self::f32s; lanes::LONGEST]) {
+        squares::transpose_8(self, square);
     }
 }
 
