@@ -87,7 +87,17 @@ pub(crate) fn use_threads(name: &str) {
 /// panics. `None` of every other panic, which is a bug on any device.
 pub(crate) fn failure(panic: &(dyn Any + Send)) -> Option<CliError> {
     let device = IN_USE.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-    problem(message(panic)).map(|problem| CliError::DeviceFailed { device, problem })
+    problem(message(panic)).map(|(problem, is_lost)| CliError::DeviceFailed { device, problem, is_lost })
+}
+
+/// The result of `compute`, or what its panic stands for: a device that [failed](failure), or a bug. The message of the panic is
+/// printed where it happens.
+///
+/// # Errors
+/// Those of `compute`; [`CliError::DeviceFailed`] and [`CliError::Bug`] in place of a panic.
+pub(crate) fn caught(compute: impl FnOnce() -> Result<(), CliError>) -> Result<(), CliError> {
+    catch_unwind(AssertUnwindSafe(compute))
+        .unwrap_or_else(|panic| Err(failure(&*panic).unwrap_or_else(|| CliError::Bug(message(&*panic).to_owned()))))
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
@@ -95,9 +105,9 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.unwrap_or("no message")
 }
 
-/// What the message of a panic says of the device, with advice if it is about memory; `None` if it is about something else. The
-/// cause is often not in the first line.
-fn problem(message: &str) -> Option<String> {
+/// What the message of a panic says of the device, with advice if it is about memory, and whether the device is lost; `None` if it is
+/// about something else. The cause is often not in the first line.
+fn problem(message: &str) -> Option<(String, bool)> {
     let with = |signs: &[&str]| {
         lines(message).find(|line| {
             let line = line.to_lowercase();
@@ -105,13 +115,14 @@ fn problem(message: &str) -> Option<String> {
             signs.iter().any(|sign| line.contains(sign)) && !line.contains("device-side assert")
         })
     };
-    let (found, advice) = match with(&NO_MEMORY) {
+    let short = with(&NO_MEMORY);
+    let (found, advice) = match short {
         Some(line) => {
             (line, "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory")
         }
         None => (with(&LOST)?, ""),
     };
-    Some(format!("{}{advice}", cause(found).trim_end_matches('.')))
+    Some((format!("{}{advice}", cause(found).trim_end_matches('.')), short.is_none()))
 }
 
 /// The lines of the message of a panic, also of a `Debug` text in it, where ends of lines are escaped.
@@ -209,8 +220,11 @@ mod tests {
             ),
         ];
         for (message, start) in memory {
-            let found = problem(message).unwrap();
-            assert!(found.starts_with(start) && found.contains(advice) && !found.contains("\\n"), "{found}");
+            let (found, is_lost) = problem(message).unwrap();
+            assert!(
+                !is_lost && found.starts_with(start) && found.contains(advice) && !found.contains("\\n"),
+                "{found}"
+            );
         }
         let lost = [
             "Parent device is lost",
@@ -218,8 +232,8 @@ mod tests {
             "CUDA error: unspecified launch failure",
         ];
         for message in lost {
-            let found = problem(message).unwrap();
-            assert!(!found.contains(advice) && message.contains(&found), "{found}");
+            let (found, is_lost) = problem(message).unwrap();
+            assert!(is_lost && !found.contains(advice) && message.contains(&found), "{found}");
         }
         for message in [
             "index out of bounds: the len is 3 but the index is 3",

@@ -94,6 +94,8 @@ pub enum CliError {
         device: String,
         /// What it reported.
         problem: String,
+        /// Whether this process cannot use it any more.
+        is_lost: bool,
     },
     /// From the data.
     #[error(transparent)]

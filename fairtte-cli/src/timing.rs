@@ -52,6 +52,8 @@ pub struct Timed {
     /// `None` while a step computes.
     trained: Option<(Network, ModuleOptimizer)>,
     inference: Option<Network>,
+    /// What the last call read, its shape, and whether it is on the device with gradients.
+    batch: Option<(Pixels, Vec<usize>, bool)>,
     parameters: usize,
     precision: Precision,
 }
@@ -74,7 +76,7 @@ impl Timed {
         let net = initialise(net, stream(1, "weights", &[]));
         let parameters = net.num_params();
         let trained = Some((net, adamw(1e-8, 1e-4)));
-        Self { plain: plain.clone(), trained, inference: None, parameters, precision: Precision::F32 }
+        Self { plain: plain.clone(), trained, inference: None, batch: None, parameters, precision: Precision::F32 }
     }
 
     /// The same network, trained with activations in `precision`; it predicts in single precision, as a trained network does.
@@ -112,10 +114,10 @@ impl Timed {
     /// A step; the parts have their own times only if `in_parts`.
     fn train(&mut self, shape: &[usize], in_parts: bool) -> Result<StepSeconds, CliError> {
         self.inference = None;
+        let pixels = self.pixels(shape, true)?.in_precision(self.precision);
         let Some((net, mut optimiser)) = self.trained.take() else {
             return Err(self.failed("has lost the network in a step that failed"));
         };
-        let pixels = pixels(shape, &self.plain.clone().autodiff())?.in_precision(self.precision);
         self.wait()?;
         let clock = Instant::now();
         let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
@@ -144,11 +146,11 @@ impl Timed {
     /// # Errors
     /// As of [`step`](Self::step).
     pub fn infer(&mut self, shape: &[usize]) -> Result<f64, CliError> {
+        let pixels = self.pixels(shape, false)?;
         let Some((trained, _)) = &self.trained else {
             return Err(self.failed("has lost the network in a step that failed"));
         };
         let net = self.inference.take().unwrap_or_else(|| trained.valid());
-        let pixels = pixels(shape, &self.plain)?;
         self.wait()?;
         let clock = Instant::now();
         let features = net.forward(pixels, &mut Noise::Off)?.into_data();
@@ -163,6 +165,20 @@ impl Timed {
         reserved_memory(&self.plain)
     }
 
+    /// Deterministic values in [-1, 1]. A batch stays on the device until another one is wanted: to make one takes longer than a step on
+    /// a GPU, which would idle meanwhile.
+    fn pixels(&mut self, shape: &[usize], gradients: bool) -> Result<Pixels, CliError> {
+        if let Some((pixels, ..)) = self.batch.as_ref().filter(|(_, known, of)| known == shape && *of == gradients) {
+            return Ok(pixels.clone());
+        }
+        self.batch = None;
+        let device = if gradients { self.plain.clone().autodiff() } else { self.plain.clone() };
+        let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.37).sin()).collect();
+        let pixels = Pixels::from_host(values, shape.to_vec(), &device)?;
+        self.batch = Some((pixels.clone(), shape.to_vec(), gradients));
+        Ok(pixels)
+    }
+
     /// Waits until the device has computed everything.
     fn wait(&self) -> Result<(), CliError> {
         self.plain.sync().map_err(|error| self.failed(&format!("failed: {error}")))
@@ -171,12 +187,6 @@ impl Timed {
     fn failed(&self, problem: &str) -> CliError {
         CliError::Device { device: format!("{:?}", self.plain), problem: problem.to_owned() }
     }
-}
-
-/// Deterministic values in [-1, 1].
-fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, CliError> {
-    let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.37).sin()).collect();
-    Ok(Pixels::from_host(values, shape.to_vec(), device)?)
 }
 
 /// Largest resident memory of this process so far, in bytes; `None` where the system does not say it in `/proc`.

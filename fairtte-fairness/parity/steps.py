@@ -1,4 +1,4 @@
-"""Worked training steps of every strategy, as files that a test of fairtte-fairness reads (tests/fairness/steps.rs).
+"""Worked training steps of every strategy, as files that a test of fairtte-fairness reads (tests/fairness/steps/mod.rs).
 
     python steps.py [OUT] [--only NAME ..]     # OUT defaults to ../tests/golden/steps
     python steps.py --of-a-class [--only NAME ..]     # the head `binary` on a table of classes, ../tests/golden/steps/class

@@ -16,6 +16,7 @@
 //! [`Batch`]: Batch
 //! [`FairnessError`]: FairnessError
 //! [`strategies`]: strategies
+//! [`explain`]: explain
 #![doc = include_str!("../README.md")]
 
 mod batch;

@@ -245,6 +245,7 @@ fn while_batches(
     mut read: impl FnMut(&Batch) -> Result<bool, FairnessError>,
 ) -> Result<(), FairnessError> {
     let batches = loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)?;
+    let batches = if computes_on_host(device) { batches } else { batches.as_stored() };
     let places = 0..batches.rows().count();
     std::thread::scope(|scope| {
         for host in Ahead::new(batches, places, n_ahead, scope) {

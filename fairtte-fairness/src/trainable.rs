@@ -17,6 +17,9 @@ use crate::gradients::{add, scale, squared_norm};
 use crate::strategies::{Phase, Saved, StepContext};
 use crate::{FairnessError, check, check_not_negative, check_positive};
 
+/// What the error of gradients that are not finite is about.
+pub(crate) const GRADIENT_NORM: &str = "the gradient norm";
+
 /// Settings of `AdamW` (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -166,7 +169,7 @@ impl<M: Module> Trainable<M> {
         for (i, value) in values.iter().enumerate() {
             context.require_finite(if i == 0 { "the loss" } else { "a term of the loss" }, *value)?;
         }
-        context.require_finite("the gradient norm", norm)?;
+        context.require_finite(GRADIENT_NORM, norm)?;
         Ok((values, norm))
     }
 

@@ -14,6 +14,7 @@ torchvision and timm.
 import argparse
 import contextlib
 import json
+import os
 import statistics
 import time
 
@@ -96,6 +97,13 @@ def measure(name, shape, mode, device, seconds):
     return found
 
 
+def write(path, report):
+    """The results so far, whole or not at all."""
+    with open(path + ".part", "w") as file:
+        json.dump(report, file, indent=1)
+    os.replace(path + ".part", path)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("ours", nargs="*")
@@ -110,7 +118,8 @@ def main():
     import torch
 
     where = torch.cuda.get_device_name() if arguments.device == "cuda" else arguments.device
-    print(f"PyTorch {torch.__version__} on {where}\n")
+    tf32 = {"products": torch.backends.cuda.matmul.allow_tf32, "convolutions": torch.backends.cudnn.allow_tf32}
+    print(f"PyTorch {torch.__version__} on {where}; TF32 allowed in products: {tf32['products']}, in convolutions: {tf32['convolutions']}\n")
     print("| network | batch | by | training/s | inference/s | ratio of time, training | inference | memory |")
     print("|---|---|---|---|---|---|---|---|")
     found = []
@@ -122,23 +131,28 @@ def main():
             try:
                 rows[f"PyTorch {mode}"] = measure(name, shape, mode, arguments.device, arguments.seconds)
             except Exception as error:  # a mode that this machine cannot run
-                print(f"| {name} | | PyTorch {mode} | {type(error).__name__}: {str(error).splitlines()[0][:80]} | | | | |")
+                print(f"| {name} | | PyTorch {mode} | {type(error).__name__}: {str(error).splitlines()[0][:80]} | | | | |", flush=True)
         for report in reports:
             for ours in report["networks"]:
                 if (ours["backbone"], tuple(ours["shape"])) == (name, shape):
                     rows[f"FairTTE {report['device']} {ours.get('precision', 'f32')}"] = ours
-        best = {what: max((r[what]["samples-per-second"] for key, r in rows.items() if key.startswith("PyTorch")), default=None)
-                for what in ("training", "inference")}
+        single = [f"PyTorch {mode}" for mode in ("eager", "channels-last")]
+        best = {of: {what: max((r[what]["samples-per-second"] for key, r in rows.items() if key.startswith("PyTorch")
+                                and (of == "all" or key in single)), default=None) for what in ("training", "inference")}
+                for of in ("all", "single")}
         for by, row in rows.items():
-            rates = {what: row[what]["samples-per-second"] for what in best}
-            ratios = {what: f"{best[what] / rates[what]:.2f}" if best[what] else "-" for what in best}
+            rates = {what: row[what]["samples-per-second"] for what in ("training", "inference")}
+            ratios = {what: " ".join(f"{best[of][what] / rates[what]:.2f}" if best[of][what] else "-" for of in best)
+                      for what in rates}
             held = row.get("device-memory") or row.get("peak-memory")
             memory = f"{held / 2**30:.2f} GiB" if held else "-"
             batch = "x".join(map(str, shape))
             print(f"| {name} | {batch} | {by} | {rates['training']:.1f} | {rates['inference']:.1f} "
                   f"| {ratios['training']} | {ratios['inference']} | {memory} |", flush=True)
             found.append({"network": name, "shape": shape, "by": by, **row})
-    print("\nRatios are of the time to that of the fastest mode of PyTorch. Memory of FairTTE is that of the device where it says it, else"
+        if arguments.output:
+            write(arguments.output, {"torch": torch.__version__, "device": where, "tf32": tf32, "rows": found})
+    print("\nRatios are of the time to that of the fastest mode of PyTorch, and to the fastest in single precision. Memory of FairTTE is that of the device where it says it, else"
           " of its process on the host.")
     if arguments.profile:
         for name, shape in dict.fromkeys((row["network"], tuple(row["shape"])) for row in found):
@@ -146,9 +160,6 @@ def main():
                 profile(name, shape, arguments.modes[-1], arguments.device)
             except Exception as error:  # as above
                 print(f"{name}: no profile: {type(error).__name__}: {str(error).splitlines()[0][:80]}")
-    if arguments.output:
-        with open(arguments.output, "w") as file:
-            json.dump({"torch": torch.__version__, "device": where, "rows": found}, file, indent=1)
 
 
 if __name__ == "__main__":

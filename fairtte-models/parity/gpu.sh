@@ -4,7 +4,7 @@
 #     bash fairtte-models/parity/gpu.sh RESULTS [DEVICE ..]
 #
 # RESULTS is a folder. DEVICEs are those of `fairtte list devices`: by default cuda:0, tch-cuda:0 and wgpu, of which those are
-# measured that can be built or have a program. What a build of each needs is in docs/src/devices.md.
+# measured that have a program, or can be built, and compute a step there. What a build of each needs is in docs/src/devices.md.
 #
 # Variables:
 #   STEPS         what is done, by default "together bench pytorch profile"; "build" makes the programs and nothing else
@@ -12,7 +12,10 @@
 #                 tests tests-cuda, tests-tch, tests-wgpu of the crate fairtte-models, and deps/program, the tests of the program
 #   PYTHON        a Python with torch, torchvision and timm; python3 if not given. LibTorch for the programs with tch is its torch
 #   SECONDS_EACH  time of each measurement of training and of inference; 10 if not given
-#   LIMIT         seconds after which one call is ended; 900 if not given
+#   LIMIT         seconds after which one call is ended, and killed 10 s later; 900 if not given
+#   WORK          folder of runs, caches and logs that are not results; RESULTS/work if not given
+#   ARCHIVE       a file: the results (text and JSON) as tar.gz, written again after every call, so that nothing is lost when the
+#                 machine is taken away
 #   SMALL=1       small networks and a small cohort, to try the script without a GPU: SMALL=1 gpu.sh RESULTS flex
 #
 # Steps:
@@ -27,8 +30,13 @@
 #   1. Before, on a machine of the same glibc or an older one with a network: STEPS=build PROGRAMS=programs gpu.sh RESULTS cuda:0 wgpu
 #      (flex is built too, and all tests), and copy the folder of programs beside the checkout. Nothing is compiled where a program is
 #      there. A program for cuda and wgpu has 226 MB; xz --x86 --lzma2=preset=9e makes 44 MB of it.
-#   2. There: SECONDS_EACH=1 LIMIT=60. together takes as long as its longest part, bench 4 x 2 x (2 x SECONDS_EACH + the first step, in
-#      which kernels are compiled) for each device, pytorch 4 x 4 x 2 x SECONDS_EACH and a minute or two for torch.compile.
+#   2. There: SECONDS_EACH=1 LIMIT=150, a step at a time (STEPS=bench ..), that of the first DEVICE first. together takes as long as its
+#      longest part, bench 4 x 2 x (2 x SECONDS_EACH + the first step, in which kernels are compiled) for each device, pytorch 4 x 4 x 2 x
+#      SECONDS_EACH and a minute or two for torch.compile.
+#
+# Products in single precision: CubeCL (cuda) and cuDNN (convolutions of tch-cuda and PyTorch) may round their factors to TF32 on tensor
+# cores, 10 bits in place of 23. The recorded operations are compared on tch-cuda without it (NVIDIA_TF32_OVERRIDE=0); on cuda they can
+# exceed their bounds for this reason. machine.txt and pytorch.txt say what PyTorch allowed.
 #
 # A call that fails or is ended is reported and the next one begins; the exit code is then 1.
 set -uo pipefail
@@ -48,7 +56,10 @@ python=${PYTHON:-python3}
 seconds=${SECONDS_EACH:-10}
 limit=${LIMIT:-900}
 target=${CARGO_TARGET_DIR:-$PWD/target}
-export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$results/inductor}
+work=${WORK:-$results/work}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$work/inductor}
 
 cases=("efficientnet-b0 3x224x224 64" "resnet18 3x224x224 64" "vit-large/16 3x224x224 16" "resnet18-3d 3x96x128x128 8")
 cohort=(--config configs/demo.toml)
@@ -57,15 +68,29 @@ if [ -n "${SMALL:-}" ]; then
     cohort+=(--set data.simulated.n-subjects=200 --set training.epochs=2)
 fi
 
-rm -f "$results/failed.txt"
+# Steps may be done by several calls, whose failures are all kept.
+began=$(date +%FT%T)
+failed=$results/failed-$began.txt
 
 try() {
     echo "== $*"
     if ! "$@"; then
-        echo "$*" >>"$results/failed.txt"
+        echo "$*" >>"$failed"
         echo "== failed: $*"
     fi
+    keep
 }
+
+# keep: the archive of the results so far; several calls may end at once.
+keep() {
+    [ -n "${ARCHIVE:-}" ] || return 0
+    local part=$ARCHIVE.$BASHPID
+    (cd "$results" && find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.json' -o -name '*.gz' \) -print0 |
+        tar -czf "$part" --null --files-from=- --ignore-failed-read) 2>/dev/null
+    [ ! -s "$part" ] || mv -f "$part" "$ARCHIVE"
+}
+
+limited() { timeout --kill-after=10 "$limit" "$@"; }
 
 is_wanted() { [[ " $steps " == *" $1 "* ]]; }
 
@@ -75,16 +100,36 @@ feature() {
     echo "${feature%-cuda}"
 }
 
-# with_libraries DEVICE COMMAND ..: runs the command, with the libraries of PYTHON's torch for LibTorch.
-with_libraries() {
-    local path=${LD_LIBRARY_PATH:-} torch
-    if [ "$(feature "$1")" = tch ] && [ -z "$path" ]; then
-        torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') || return 1
-        path=$torch/lib$(printf ':%s' "$(dirname "$torch")"/nvidia/*/lib)
-    fi
-    shift
-    LD_LIBRARY_PATH=$path timeout "$limit" "$@"
+# of_torch: the folders of the libraries of PYTHON's torch and of NVIDIA's packages beside it.
+of_torch() {
+    local torch
+    torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') || return 1
+    echo "$torch/lib$(printf ':%s' "$(dirname "$torch")"/nvidia/*/lib "$(dirname "$torch")"/nvidia/*/*/lib)"
 }
+
+# with_libraries DEVICE COMMAND ..: runs the command, for LibTorch with the libraries of PYTHON's torch before all others, for cuda with
+# those of its packages (libnvrtc) after all others, and with CUDA_PATH, from which libdevice is read.
+with_libraries() {
+    local path=${LD_LIBRARY_PATH:-} feature found compiler
+    feature=$(feature "$1")
+    case $feature in
+    tch)
+        found=$(of_torch) || return 1
+        path=$found${path:+:$path}
+        ;;
+    cuda)
+        if found=$(of_torch 2>/dev/null); then path=${path:+$path:}$found; fi
+        if [ -z "${CUDA_PATH:-}" ] && [ ! -d /usr/local/cuda ] && compiler=$(command -v nvcc); then
+            export CUDA_PATH=${compiler%/bin/nvcc}
+        fi
+        ;;
+    esac
+    shift
+    LD_LIBRARY_PATH=$path limited "$@"
+}
+
+# stripped FROM TO: a program without symbols, whole or not at all.
+stripped() { strip -o "$2.part" "$1" && mv "$2.part" "$2"; }
 
 # program DEVICE: the program with the back end of the device, built if there is none yet.
 program() {
@@ -93,7 +138,7 @@ program() {
     if [ ! -x "$programs/fairtte-$feature" ]; then
         [ "$feature" = flex ] || options=(--features "$feature")
         cargo build --release -p fairtte-cli "${options[@]}" >&2 || return 1
-        strip -o "$programs/fairtte-$feature" "$target/release/fairtte" || return 1
+        stripped "$target/release/fairtte" "$programs/fairtte-$feature" || return 1
     fi
     echo "$programs/fairtte-$feature"
 }
@@ -112,7 +157,7 @@ tests() {
         built=$(cargo test --release --no-run --message-format=json "${options[@]}" |
             "$python" -c 'import json, sys; print([e for e in (json.loads(l).get("executable") for l in sys.stdin) if e][-1])') || return 1
         mkdir -p "$(dirname "$to")"
-        strip -o "$to" "$built" || return 1
+        stripped "$built" "$to" || return 1
     fi
     echo "$to"
 }
@@ -120,6 +165,13 @@ tests() {
 build() { program "$1" >/dev/null; }
 
 build_tests() { tests "$1" >/dev/null; }
+
+# computes DEVICE: whether the device takes a step of a small network.
+computes() {
+    local device=$1 fairtte
+    fairtte=$(program "$device") || return 1
+    with_libraries "$device" "$fairtte" bench --device "$device" --backbone mlp --seconds 0.01 --no-layers >"$results/computes-${device/:/-}.txt" 2>&1
+}
 
 # bench DEVICE: every case in a file of its own, so that one that fails leaves the others.
 bench() {
@@ -144,7 +196,7 @@ pytorch() {
     fi
     [ -z "${SMALL:-}" ] || options=(--device cpu --modes eager channels-last)
     ! is_wanted profile || options+=(--profile)
-    "$python" fairtte-models/parity/gpu.py "${measured[@]}" --seconds "$seconds" --output "$results/pytorch.json" "${options[@]}" |
+    limited "$python" fairtte-models/parity/gpu.py "${measured[@]}" --seconds "$seconds" --output "$results/pytorch.json" "${options[@]}" |
         tee "$results/pytorch.txt"
 }
 
@@ -153,8 +205,8 @@ whole() {
     local device=$1 fairtte
     fairtte=$(program "$device") || return 1
     local name=${device/:/-}
-    with_libraries "$device" "$fairtte" train "${cohort[@]}" --device "$device" --set "output=$results/run-$name" \
-        --set "cache=$results/cache-$name" --json >"$results/run-$name.json" 2>"$results/run-$name.txt"
+    with_libraries "$device" "$fairtte" train "${cohort[@]}" --device "$device" --set "output=$work/run-$name" \
+        --set "cache=$work/cache-$name" --json >"$results/run-$name.json" 2>"$results/run-$name.txt"
 }
 
 # golden DEVICE: operations and gradients of whole networks beside those recorded of PyTorch in double precision.
@@ -165,20 +217,21 @@ golden() {
     (
         cd fairtte-models || exit 1
         [ -z "$named" ] || export FAIRTTE_TEST_DEVICE=$named
+        [ "$named" != tch-cuda ] || export NVIDIA_TF32_OVERRIDE=0
         with_libraries "$device" "$tests" --nocapture fast::tests::golden gradients_of_whole fast::tests::networks every_network
     ) >"$results/golden-${device/:/-}.txt" 2>&1
 }
 
 # beside DEVICE: short trainings with every head, strategy and network on the device and on flex.
 beside() {
-    local device=$1 fairtte tests folder=$results/beside-${1/:/-}
+    local device=$1 fairtte tests folder=$work/beside-${1/:/-} text=$results/beside-${1/:/-}.txt
     fairtte=$(program "$device") || return 1
     tests=$(tests program) || return 1
     # The tests take the program one folder above them.
     mkdir -p "$folder/deps"
     cp "$tests" "$folder/deps/program"
     ln -sf "$fairtte" "$folder/fairtte"
-    FAIRTTE_TEST_DEVICE=$device with_libraries "$device" "$folder/deps/program" --nocapture devices >"$folder.txt" 2>&1
+    FAIRTTE_TEST_DEVICE=$device with_libraries "$device" "$folder/deps/program" --nocapture devices >"$text" 2>&1
     local code=$?
     rm -r "$folder"
     return $code
@@ -186,7 +239,7 @@ beside() {
 
 # compile NETWORK: one step and one inference by torch.compile, for its cache on disk.
 compile() {
-    timeout "$limit" "$python" fairtte-models/parity/gpu.py --networks "$1" --modes compile --seconds 0.01 >/dev/null
+    limited "$python" fairtte-models/parity/gpu.py --networks "$1" --modes compile --seconds 0.01 >/dev/null
 }
 
 together() {
@@ -235,16 +288,23 @@ profile() {
     fairtte=$(program "$device") || return 1
     read -r backbone shape batch <<<"${cases[0]}"
     log=$results/profile-${device/:/-}
+    rm -f "$log.log" "$log.log.gz"
     local call=("$fairtte" bench --device "$device" --backbone "$backbone" --shape "$shape" --batch "$batch" --seconds 0.1 --no-layers)
     case $device in
-    cuda* | wgpu*) CUBECL_DEBUG_OPTION=profile-medium CUBECL_DEBUG_LOG=$log.log timeout "$limit" "${call[@]}" >"$log.txt" ;;
-    flex) "${call[@]:0:${#call[@]}-1}" >"$log.txt" ;; # with the share of the peak by type of layer
+    cuda* | wgpu*)
+        local code=0
+        CUBECL_DEBUG_OPTION=profile-medium CUBECL_DEBUG_LOG=$log.log with_libraries "$device" "${call[@]}" >"$log.txt" || code=$?
+        # The log also has what autotune tried, and is long.
+        gzip -f "$log.log"
+        return $code
+        ;;
+    flex) limited "${call[@]:0:${#call[@]}-1}" >"$log.txt" ;; # with the share of the peak by type of layer
     *)
         if ! command -v nsys >/dev/null; then
-            echo "nsys is not there: no profile of $device"
-            return 0
+            echo "nsys is not there, no profile of $device" >&2
+            return 1
         fi
-        with_libraries "$device" nsys profile --stats=true --force-overwrite=true -o "$log" "${call[@]}" >"$log.txt"
+        with_libraries "$device" nsys profile --stats=true --force-overwrite=true -o "$work/profile-${device/:/-}" "${call[@]}" >"$log.txt"
         ;;
     esac
 }
@@ -257,6 +317,27 @@ if is_wanted build; then
     done
 fi
 { nvidia-smi || true; lscpu || true; } >"$results/machine.txt" 2>&1
+if is_wanted together || is_wanted bench || is_wanted profile; then
+    # One after the other: programs are built into one folder.
+    found=()
+    for device in "${devices[@]}"; do
+        echo "== computes $device"
+        if computes "$device"; then
+            found+=("$device")
+        else
+            echo "computes $device" >>"$failed"
+            echo "== left out: $device: $(tail -n 1 "$results/computes-${device/:/-}.txt" 2>/dev/null)"
+        fi
+    done
+    devices=("${found[@]}")
+fi
+if is_wanted together; then
+    for device in flex "${devices[@]}"; do
+        try build "$device"
+        try build_tests "$device"
+    done
+    try build_tests program
+fi
 ! is_wanted together || together
 if is_wanted bench; then
     for device in "${devices[@]}"; do
@@ -269,8 +350,9 @@ if is_wanted profile; then
         try profile "$device"
     done
 fi
-if [ -s "$results/failed.txt" ]; then
+keep
+if [ -s "$failed" ]; then
     echo "failed:"
-    cat "$results/failed.txt"
+    cat "$failed"
     exit 1
 fi

@@ -111,7 +111,7 @@ class ClassEvaluation(Audit):
 
     @property
     def threshold(self) -> float:
-        """The probability from which on a sample is called positive.
+        """The probability at or above which a sample is called positive.
 
         >>> import fairtte
         >>> sample = [0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1]
@@ -263,7 +263,7 @@ def evaluate_binary(
     groups, cuts, subject, intersections, replicates, seed, level, progress, threads
         As in :func:`fairtte.evaluate`.
     threshold : float in [0, 1]
-        The probability from which on a sample is called positive; the same for all groups. Default: 0.5, or by ``validation``.
+        The probability at or above which a sample is called positive; the same for all groups. Default: 0.5, or by ``validation``.
     metrics : list of str
         Names as :func:`fairtte.class_metric_names` lists them. Default: all.
     permutations : int

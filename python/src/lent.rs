@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::arrays::Matrix;
 
 /// The rows of an array of Python, in C order and double precision. The array stays as long as this, and with it its memory:
-/// `NumPy` resizes no array that somebody else refers to.
+/// `NumPy` resizes no array that has other references.
 pub(crate) struct Lent {
     _array: Py<PyArray2<f64>>,
     start: *const f64,

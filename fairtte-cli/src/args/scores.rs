@@ -16,7 +16,7 @@ pub struct Scores {
     /// Time of the metrics about one time; the median of the event times if not given
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub horizon: Option<f64>,
-    /// Predicted risks at the horizon from which on a sample is called positive: adds sensitivity, specificity, predictive
+    /// Predicted risks at the horizon at or above which a sample is called positive: adds sensitivity, specificity, predictive
     /// values, selection rate and net benefit
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
     pub threshold: Vec<f64>,

@@ -22,7 +22,7 @@ pub enum StudyCommand {
     Trial(StudyTrial),
     /// Say what is done, running, failed and to do, from the files of the study
     Status(StudyFolderArgument),
-    /// Say what keeps a study from finishing: held tasks, failing machines, want of memory, trials whose machine is gone
+    /// Say what keeps a study from finishing: held tasks, failing machines, insufficient memory, trials whose machine is gone
     Doctor(StudyFolderArgument),
     /// Print one command per group of open trials, for GNU parallel, `hq` and other engines
     Commands(StudyCommands),
@@ -94,7 +94,7 @@ pub struct StudyPlan {
     /// Estimate the hours from the rates that `fairtte bench --output FILE` measured, on this machine or another; reads the tables
     /// of the study and decodes no image
     #[arg(long, value_name = "FILE", conflicts_with = "estimate")]
-    pub bench: Option<PathBuf>,
+    pub bench: Vec<PathBuf>,
 
     /// Results as JSON on standard output
     #[arg(long)]

@@ -174,7 +174,7 @@ pub(crate) struct Tested {
     pub(crate) rejects: bool,
     /// p values of all pairs of methods. Read only where Friedman's test rejects.
     pub(crate) nemenyi_p: Vec<Vec<f64>>,
-    /// Difference of average ranks from which on two methods are apart at the level.
+    /// Difference of average ranks at or above which two methods are apart at the level.
     pub(crate) critical_difference: f64,
     /// Methods that are not apart, by place in `methods`, from the best; those that stand alone too.
     pub(crate) cliques: Vec<Vec<usize>>,

@@ -10,7 +10,7 @@ use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 use super::evidence::{Evidence, Finding};
 use super::format::{count, number, p_relation, short};
 
-/// Share of replicates with fewer evaluation times than the value from which on a remark is added.
+/// Share of replicates with fewer evaluation times than the value at or above which a remark is added.
 const MANY_PARTIAL: f64 = 0.05;
 
 /// One number of a metric.

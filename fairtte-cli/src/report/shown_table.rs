@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::p_matrix::shade;
 use super::sheet::{Cell, Sheet};
 
-/// Rows from which on a table is folded.
+/// Rows at or above which a table is folded.
 const LONG: usize = 40;
 
 #[derive(Serialize)]

@@ -318,7 +318,9 @@ fn where_exchanged_labels_and_the_bootstrap_disagree_every_place_says_so_and_non
                  can be said about a difference."
             );
             assert_eq!(html.matches(&said).count(), 2, "verdict and sentences: {how} {n_events}");
-            for contradiction in ["can be told from chance", "does not explain the differences", "would rarely give"] {
+            for contradiction in
+                ["can be distinguished from chance", "does not explain the differences", "would rarely give"]
+            {
                 assert!(!html.contains(contradiction), "{contradiction}: {how} {n_events}");
             }
             let beside = "; the interval disagrees, so nothing can be said";

@@ -140,7 +140,8 @@ fn nothing_shown(tested: &[Tested<'_>], label: &str, report: &EvaluationReport) 
         return format!("Whether groups differ in {label} cannot be said: {unclear}, interval {range}. {why}");
     }
     let largest = &tested[0];
-    let shown = format!("No difference between groups in {label} can be told from chance; the largest is {largest}.");
+    let shown =
+        format!("No difference between groups in {label} can be distinguished from chance; the largest is {largest}.");
     match found(Finding::OnlyUnadjusted) {
         Some(other) => format!(
             "{shown} That by {} would be rare by chance if no other attribute had been tested (p {}).",

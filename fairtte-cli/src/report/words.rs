@@ -16,10 +16,10 @@ use crate::plural::agreeing;
 pub(super) const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
-/// Share of censored samples from which on C^td without weights is at least 0.01 too high where they are censored at random
+/// Share of censored samples at or above which C^td without weights is at least 0.01 too high where they are censored at random
 /// (`docs/src/honesty.md`).
 const MANY_CENSORED: f64 = 0.5;
-/// Share of replicates without a value from which on a sentence is added.
+/// Share of replicates without a value at or above which a sentence is added.
 const MANY_UNDEFINED: f64 = 0.05;
 
 /// Statements on one topic, one line per paragraph.

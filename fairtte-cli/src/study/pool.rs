@@ -1,4 +1,4 @@
-//! Trials as child processes: a crash, a kill for want of memory or a leak costs one trial.
+//! Trials as child processes: a crash, a kill because of insufficient memory or a leak costs one trial.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use super::folder::{StudyFolder, TrialFolder};
 use super::lease::{Timing, time_of_server};
 use super::state::{Failure, FailureClass, TrialState};
 use crate::run_folder::{read_json, write_json};
-use crate::{CliError, interrupt};
+use crate::{CliError, exit::Exit, interrupt};
 
 /// Bytes of what a failed child said that are kept.
 const MOST_SAID: usize = 8_000;
@@ -43,6 +43,8 @@ struct Ended {
     status: ExitStatus,
     said: String,
     took: Duration,
+    /// Attempts at the trial before it.
+    earlier: usize,
 }
 
 impl Pool<'_> {
@@ -102,6 +104,7 @@ impl Pool<'_> {
             path: program.clone(),
             problem: format!("trial {id} cannot be run: {error}"),
         };
+        let earlier = attempts(&self.folder.trial(&id))?;
         let began = Instant::now();
         let mut child = Command::new(program)
             .args(["study", "trial"])
@@ -123,31 +126,88 @@ impl Pool<'_> {
             String::from_utf8_lossy(&kept.into_iter().collect::<Vec<u8>>()).into_owned()
         });
         let status = child.wait().map_err(failed)?;
-        Ok(Ended { index, id, process: child.id(), status, said: said.unwrap_or_default(), took: began.elapsed() })
+        let said = said.unwrap_or_default();
+        Ok(Ended { index, id, process: child.id(), status, said, took: began.elapsed(), earlier })
     }
 
-    /// Reads what a trial came to; records that its process was killed.
+    /// Reads what a trial came to; records a failure of which its process could say nothing itself.
     fn record(&self, ended: Ended) -> Result<Progress, CliError> {
         let folder = self.folder.trial(&ended.id);
-        if ended.status.code().is_none() || ended.status.code() == Some(101) {
-            record_kill(&folder, &ended)?;
+        let state = || TrialState::of(&folder, time_of_server(self.folder.path())?, self.timing.stale);
+        if ended.is_failure()
+            && matches!(state()?, TrialState::ToDo | TrialState::AtRung(_) | TrialState::Failed(_))
+            && attempts(&folder)? == ended.earlier
+        {
+            record_failure(&folder, &ended)?;
         }
+        // Only now, so that no other process takes the trial over and counts this attempt again.
         super::lease::give_back(&folder, ended.process)?;
-        let now = time_of_server(self.folder.path())?;
-        let state = TrialState::of(&folder, now, self.timing.stale)?;
-        Ok(Progress { id: ended.id, state, took: ended.took })
+        Ok(Progress { id: ended.id, state: state()?, took: ended.took })
     }
 }
 
-/// Records that a child was ended by a signal or a panic, of which it could say nothing itself.
-fn record_kill(folder: &TrialFolder, ended: &Ended) -> Result<(), CliError> {
-    if folder.scores().exists() || folder.refused().exists() {
-        return Ok(());
+impl Ended {
+    /// Whether the process was killed or failed, and did not only stop because it was asked to.
+    fn is_failure(&self) -> bool {
+        let stopped = [Exit::Ok, Exit::TryAgain, Exit::Interrupted].map(|exit| i32::from(exit as u8));
+        self.status.code().is_none_or(|code| !stopped.contains(&code))
     }
-    let earlier: Option<Failure> = if folder.failed().exists() { Some(read_json(&folder.failed())?) } else { None };
+}
+
+/// Attempts at a trial that are on record.
+fn attempts(folder: &TrialFolder) -> Result<usize, CliError> {
+    if !folder.failed().exists() {
+        return Ok(0);
+    }
+    Ok(read_json::<Failure>(&folder.failed())?.attempts)
+}
+
+/// Records how a child ended that left no record: by a signal, by a panic outside the training, or before it had the trial.
+fn record_failure(folder: &TrialFolder, ended: &Ended) -> Result<(), CliError> {
     let class = if ended.status.code().is_none() { FailureClass::Killed } else { FailureClass::Unknown };
     let message = format!("place {} of the manifest, {}: {}", ended.index, ended.status, ended.said.trim());
-    let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
-    let failure = Failure { class, message, host: super::lease::Holder::this().machine().to_owned(), attempts };
-    write_json(&folder.failed(), &failure)
+    let host = super::lease::Holder::this().machine().to_owned();
+    write_json(&folder.failed(), &Failure { class, message, host, attempts: ended.earlier + 1 })
+}
+
+#[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_left_no_record_counts_as_an_attempt_unless_it_was_asked_to_stop() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = StudyFolder::new(root.path());
+        let timing = Timing { heartbeat: Duration::from_secs(1), stale: Duration::from_mins(1) };
+        let pool = Pool { folder: &folder, jobs: 1, threads: 1, timing };
+        let trial = folder.trial("abcd");
+        std::fs::create_dir_all(trial.path()).unwrap();
+        let (exit, signal) = (|code: i32| ExitStatus::from_raw(code << 8), ExitStatus::from_raw);
+        let record = |status, earlier| {
+            let (id, said, took) = ("abcd".to_owned(), "a sentence".to_owned(), Duration::ZERO);
+            pool.record(Ended { index: 7, id, process: u32::MAX, status, said, took, earlier }).unwrap().state
+        };
+        for code in [0, 75, 130] {
+            assert_eq!(record(exit(code), 0), TrialState::ToDo, "{code}");
+        }
+        for (status, earlier, class) in [
+            (exit(1), 0, FailureClass::Unknown),
+            (signal(9), 1, FailureClass::Killed),
+            (exit(5), 2, FailureClass::Unknown),
+        ] {
+            let TrialState::Failed(failure) = record(status, earlier) else { panic!("{status}") };
+            assert_eq!((failure.class, failure.attempts), (class, earlier + 1), "{status}");
+            assert!(
+                failure.message.starts_with("place 7 of the manifest, ") && failure.message.ends_with(": a sentence")
+            );
+        }
+        // The process has written its own record, the third, after the second.
+        let TrialState::Failed(failure) = record(exit(5), 2) else { panic!("no failure") };
+        assert_eq!(failure.attempts, 3);
+        std::fs::write(trial.scores(), "{}").unwrap();
+        assert_eq!(record(exit(1), 3), TrialState::Done);
+    }
 }

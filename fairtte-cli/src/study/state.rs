@@ -23,6 +23,8 @@ pub(crate) enum FailureClass {
     Data,
     /// The process was killed, for example because it needed too much memory.
     Killed,
+    /// The device had no memory left, or was lost.
+    Device,
     /// Anything else.
     Unknown,
 }
@@ -34,6 +36,7 @@ impl FailureClass {
             Self::Config => "wrong setting",
             Self::Data => "unreadable data",
             Self::Killed => "killed",
+            Self::Device => "device failed",
             Self::Unknown => "unknown",
         }
     }
@@ -144,6 +147,8 @@ mod tests {
             (FailureClass::Killed, 1, true),
             (FailureClass::Killed, 3, false),
             (FailureClass::Unknown, 2, true),
+            (FailureClass::Device, 1, true),
+            (FailureClass::Device, 3, false),
             (FailureClass::Config, 1, false),
             (FailureClass::Data, 1, false),
         ] {

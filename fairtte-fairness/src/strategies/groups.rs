@@ -65,7 +65,7 @@ pub(crate) fn weight_terms(levels: &[String], weights: impl IntoIterator<Item = 
     levels.iter().zip(weights).filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect()
 }
 
-/// The relative difference from equal weights from which on the weights count as changed.
+/// The relative difference from equal weights at or above which the weights count as changed.
 const MOVED: f64 = 0.05;
 
 /// The watch on the weights of groups, which are `equal` as long as the losses of the groups do not change them.

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
+use crate::trainable::GRADIENT_NORM;
 
 const START: f64 = 65_536.0;
 const INTERVAL: usize = 2_000;
@@ -49,10 +50,10 @@ impl LossScale {
         }
     }
 
-    /// Whether a step that failed with `error` is to be left out; the factor is then halved. A loss that is not finite itself
-    /// is none of the factor's doing, and at a factor of 1 the gradients overflow without it.
+    /// Whether a step that failed with `error` is to be left out; the factor is then halved. Losses and their terms are not multiplied
+    /// by it, so one that is not finite is not its effect; at a factor of 1 the gradients overflow without it.
     pub(crate) fn forgives(&mut self, error: &FairnessError) -> bool {
-        let overflowed = matches!(error, FairnessError::NotFinite { what, .. } if *what != LOSS);
+        let overflowed = matches!(error, FairnessError::NotFinite { what, .. } if *what == GRADIENT_NORM);
         if !overflowed || self.factor <= 1.0 {
             return false;
         }
@@ -61,9 +62,6 @@ impl LossScale {
         true
     }
 }
-
-/// What the error of a loss that is not finite is about.
-const LOSS: &str = "the loss";
 
 #[cfg(test)]
 mod tests {
@@ -83,7 +81,9 @@ mod tests {
         assert!(!scale.forgives(&not_finite("the gradient norm")), "at 1 there is no scaling");
         assert_eq!((scale.factor().to_bits(), scale.n_left_out), (1.0_f64.to_bits(), 16));
         let mut scale = LossScale::default();
-        assert!(!scale.forgives(&not_finite("the loss")));
+        for what in ["the loss", "the loss of a sample", "a term of the loss"] {
+            assert!(!scale.forgives(&not_finite(what)), "{what}");
+        }
         assert!(!scale.forgives(&FairnessError::Interrupted { epoch: 1, step: 1, n_steps: 1 }));
     }
 

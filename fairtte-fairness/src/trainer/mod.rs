@@ -86,7 +86,7 @@ pub struct TrainedRun {
     pub warnings: Vec<Warning>,
 }
 
-/// A training to be run: data, settings and folder, with those who watch it and the flag that stops it.
+/// A training to be run: data, settings, run folder, observers and an optional flag that stops it.
 ///
 /// ```no_run
 /// # use fairtte_fairness::{FairnessError, StepsFile, Strategy, TrainedRun, Trainer, TrainingConfig, TrainingData};

@@ -60,10 +60,14 @@ impl Totals {
         self.n_without_loss += 1;
     }
 
-    /// Counts a batch whose gradients overflowed in f16.
-    pub(crate) fn overflow(&mut self) {
+    /// Counts a batch whose gradients overflowed in f16; `terms` replace those of the same names.
+    pub(crate) fn overflow(&mut self, terms: impl IntoIterator<Item = (String, f64)>) {
         self.n_steps += 1;
         self.n_overflowed += 1;
+        for (name, value) in terms {
+            self.terms.retain(|(known, _)| *known != name);
+            self.terms.push((name, value));
+        }
     }
 
     /// Adds a batch.
@@ -161,6 +165,14 @@ mod tests {
         totals.skip();
         let report = totals.report(0, Validation::default(), Vec::new(), false);
         assert_eq!((report.train_loss, report.batches_without_loss, report.forward_seconds), (0.0, 1, 0.0));
+        // All that there is to say of an epoch in which every batch overflowed.
+        let mut totals = Totals::default();
+        for n in 1..=2 {
+            totals.overflow([("steps left out".to_owned(), f64::from(n))]);
+        }
+        let overflowed = totals.report(0, Validation::default(), Vec::new(), false);
+        assert_eq!((overflowed.n_steps, overflowed.train_loss, overflowed.batches_without_loss), (2, 0.0, 0));
+        assert_eq!(overflowed.terms, BTreeMap::from([("steps left out".to_owned(), 2.0)]));
         let mut line = serde_json::to_value(EpochReport { rate: 0.5, ..report }).unwrap();
         line.as_object_mut().unwrap().remove("rate");
         assert_eq!(serde_json::from_value::<EpochReport>(line).unwrap().rate.to_bits(), 1.0_f64.to_bits());

@@ -163,7 +163,7 @@ impl Training<'_, '_> {
         if let (Err(error), Some(scale)) = (&report, scale)
             && scale.forgives(error)
         {
-            totals.overflow();
+            totals.overflow(scale.terms());
             return Ok(());
         }
         let mut report = report.map_err(|error| error.in_batch(&batch.sample_ids))?;

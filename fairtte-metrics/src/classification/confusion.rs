@@ -56,7 +56,7 @@ pub(crate) fn check_threshold(threshold: f64) -> Result<(), MetricError> {
     Err(MetricError::InvalidSetting { setting, value: threshold.to_string(), expected })
 }
 
-/// The probability from which on F1 is highest, the highest of several. MEDFAIR chooses it on the validation part (it prints
+/// The probability at or above which F1 is highest, the highest of several. MEDFAIR chooses it on the validation part (it prints
 /// "minimum F1"). O(n log n).
 ///
 /// ```

@@ -54,7 +54,7 @@ struct Row {
 #[derive(Clone, Debug)]
 pub(crate) struct SortedClasses {
     rows: Vec<Row>,
-    /// Places from which on samples are called negative.
+    /// First places of the samples that are called negative.
     n_called: usize,
     readings: Readings,
     /// Of every run of samples in a bin: the bin, and whether the confidence is 1 - p.

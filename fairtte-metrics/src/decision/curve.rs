@@ -9,7 +9,7 @@ use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NetBenefit {
-    /// The predicted risk from which on a sample is treated, in (0, 1).
+    /// The predicted risk at or above which a sample is treated, in (0, 1).
     pub threshold: f64,
     /// Of treating those that the model calls positive.
     pub model: f64,

@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-12;
 pub struct DecisionTable {
     /// The time by which the event is predicted.
     pub horizon: f64,
-    /// The predicted risk from which on a sample is called positive, in (0, 1).
+    /// The predicted risk at or above which a sample is called positive, in (0, 1).
     pub threshold: f64,
     /// Samples.
     pub n: u64,

@@ -33,7 +33,7 @@ pub struct DecisionsReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ThresholdReport {
-    /// The predicted risk from which on a sample is called positive.
+    /// The predicted risk at or above which a sample is called positive.
     pub threshold: f64,
     /// The whole sample.
     pub overall: Decided,

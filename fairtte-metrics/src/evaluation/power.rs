@@ -144,7 +144,7 @@ pub struct MetricPower {
     pub label: String,
     /// By share, ascending.
     pub shares: Vec<PowerAt>,
-    /// The smallest share from which on, up to the largest, the interval excludes 0 in at least the target's share of repeats.
+    /// The smallest share such that at it and at all larger ones the interval excludes 0 in at least the target's share of repeats.
     pub smallest_by_interval: Option<f64>,
     /// The same of the permutation test.
     pub smallest_by_permutation: Option<f64>,

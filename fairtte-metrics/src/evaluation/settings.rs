@@ -59,7 +59,7 @@ pub struct EvaluationSettings {
     /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
-    /// Thresholds of the predicted risk at the horizon, each between 0 and 1, from which on a sample is called positive: they
+    /// Thresholds of the predicted risk at the horizon, each between 0 and 1, at or above which a sample is called positive: they
     /// add the metrics of these decisions, such as `sensitivity` and `net-benefit`. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<f64>,

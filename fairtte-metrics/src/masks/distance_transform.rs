@@ -59,7 +59,7 @@ pub(super) fn distances(grid: &MaskGrid, sites: &[bool]) -> Vec<f64> {
 
 /// The lower envelope of the parabolas of one line.
 struct Envelope {
-    /// Place (in pixels) and height of the vertices, and the place from which on each parabola is the lowest.
+    /// Place (in pixels) and height of the vertices, and the place where each parabola begins to be the lowest.
     parabolas: Vec<(f64, f64, f64)>,
     spacing: f64,
 }

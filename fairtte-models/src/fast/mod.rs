@@ -15,6 +15,7 @@
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
 )]
 
+mod activation;
 mod adamw;
 #[cfg(feature = "tch")]
 mod aten;
@@ -23,7 +24,6 @@ mod calls;
 mod chain;
 #[cfg(feature = "flex")]
 mod flex;
-mod gelu;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod graph;
 #[cfg(any(feature = "flex", feature = "tch"))]
@@ -43,7 +43,7 @@ mod unspecified;
 use burn::module::Param;
 use burn::nn::conv::{Conv2d, Conv3d};
 use burn::nn::{LayerNorm, Linear, PaddingConfig2d, PaddingConfig3d};
-use burn::tensor::activation::{relu, sigmoid, silu, softmax};
+use burn::tensor::activation::{relu, silu, softmax};
 use burn::tensor::module::{conv3d as burn_conv3d, max_pool2d};
 use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
 use burn::tensor::{Slice, Tensor};
@@ -166,8 +166,8 @@ pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tenso
         Activation::Identity => x,
         Activation::Relu => relu(x),
         Activation::Silu => silu(x),
-        Activation::Gelu => in_single(x, gelu::gelu),
-        Activation::Sigmoid => sigmoid(x),
+        Activation::Gelu => in_single(x, activation::gelu),
+        Activation::Sigmoid => activation::sigmoid(x),
     }
 }
 

@@ -100,7 +100,7 @@ pub fn use_threads(n: usize) {
 
 /// Makes the threads of `LibTorch` leave the processors to those of the kernels when they have nothing to do.
 ///
-/// Those of GNU's OpenMP go on spinning for some milliseconds after an operation: a step of EfficientNet-B0 took 1.4 times as
+/// Those of GNU's OpenMP keep spinning for some milliseconds after an operation: a step of EfficientNet-B0 took 1.4 times as
 /// long and up to twice the processor time (docs/src/performance/changes.md). They give up soon where OpenMP counts more threads than processors. It counts by teams, one for each thread that
 /// calls it, so a thread that sleeps ever after has one made for itself, of as many threads as `LibTorch` takes for itself,
 /// which is one for each processor. Another OpenMP may not look at the number, and loses nothing by it.

@@ -1,5 +1,8 @@
 //! Memory for results that is not zeroed first.
-#![expect(unsafe_code, reason = "the compiler is told that memory contains numbers which nobody wrote")]
+#![expect(
+    unsafe_code,
+    reason = "uninitialised memory is declared to contain numbers, all of which are written before one is read"
+)]
 
 /// A vector of `n` unspecified values, for a caller that writes all of them before it reads any.
 ///

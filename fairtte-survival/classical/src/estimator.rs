@@ -13,7 +13,7 @@ pub(crate) const MOST_TREES: usize = 1_000_000;
 /// The range of a number of trees, in words.
 pub(crate) const EXPECTED_TREES: &str = "a whole number from 1 to 1000000";
 
-/// A flag that nobody sets.
+/// A flag that is never set.
 pub(crate) static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);
 
 /// Settings of an estimator.

@@ -223,7 +223,7 @@ class Cohort:
         Parameters
         ----------
         seed : int
-            The place of a person depends on it and on the person alone: more samples move nobody.
+            The place of a person depends on it and on the person alone: more samples move no person.
         by : "subject"
             What stays together; nothing else is offered, because it would leak.
         stratify : list of str

@@ -23,6 +23,25 @@ replicates = 20
 weight = 2.0
 "#;
 
+/// Two trials of `erm`, places 0 and 2 of the manifest, and two of `lost-device`.
+const STUDY_FILE: &str = r#"
+name = "a device that fails"
+output = "study"
+trials = 2
+[[data]]
+run-file = "run.toml"
+attributes = ["sex"]
+[heads]
+names = ["pmf"]
+base-head = "pmf"
+[strategies]
+names = ["lost-device"]
+[search]
+"optimiser.learning-rate" = { log-uniform = [1e-3, 1e-2] }
+[execute]
+jobs = 1
+"#;
+
 /// Exit code, standard output and standard error.
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     run_with(folder, arguments, &[])
@@ -196,4 +215,56 @@ fn a_device_that_fails_in_a_step_leaves_a_state_from_which_the_same_bytes_follow
     // The same place, and a message that says nothing of a device: a bug.
     let (code, _, errors) = train("bug", "8", "allocated 3 buffers, index out of bounds");
     assert!(code == 1 && errors.contains("index out of bounds") && !errors.contains("resumes"), "{code}: {errors}");
+}
+
+#[test]
+fn a_device_that_fails_in_a_trial_of_a_study_counts_as_an_attempt_and_the_others_are_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = RUN_FILE.replace("[strategy.worst-group]\nweight = 2.0\n", "");
+    std::fs::write(folder.path().join("run.toml"), text).unwrap();
+    std::fs::write(folder.path().join("study.toml"), STUDY_FILE).unwrap();
+    let call = |arguments: &[&str], message: &str| {
+        let step = if message.is_empty() { "never" } else { "1" };
+        run_with(folder.path(), arguments, &[("FAILS_IN_STEP", step), ("FAILS_WITH", message)])
+    };
+    let study = ["study", "run", "study.toml"];
+    let state = |place: usize, file: &str| {
+        let manifest = std::fs::read_to_string(folder.path().join("study/manifest.csv")).unwrap();
+        let id = manifest.lines().nth(place + 1).unwrap().split(',').nth(1).unwrap();
+        let found = Path::new("study/trials").join(&id[..2]).join(id).join(file);
+        std::fs::read_to_string(folder.path().join(found)).ok()
+    };
+    let attempts = || {
+        [1, 3].map(|place| {
+            let failed: serde_json::Value = serde_json::from_str(&state(place, "failed.json").unwrap()).unwrap();
+            failed["attempts"].as_u64().unwrap()
+        })
+    };
+
+    // The child says what happened, and `erm` is trained.
+    let no_memory = "Caused by:\n  out of device memory allocating 1073741824 bytes\n";
+    let (code, _, errors) = call(&study, no_memory);
+    assert!(code == 4 && errors.contains("2 trials failed") && errors.contains("failed (device failed)"), "{errors}");
+    let (_, status, _) = call(&["study", "status", "study"], "");
+    assert!(
+        status.contains("device failed: 2 trials (1, 3) on ") && status.contains("out of device memory"),
+        "{status}"
+    );
+    assert!(state(0, "scores.json").is_some() && state(2, "scores.json").is_some());
+    assert_eq!(attempts(), [1, 1]);
+
+    // Without memory for one, the other of its pack is tried; on a lost device it stays as it is.
+    let trials = ["study", "trial", "study", "1", "3"];
+    let (code, _, errors) = call(&trials, no_memory);
+    assert_eq!((code, attempts()), (5, [2, 2]), "{errors}");
+    let (code, _, errors) = call(&trials, "Parent device is lost");
+    assert!(code == 5 && errors.contains("Parent device is lost"), "{code}: {errors}");
+    assert_eq!(attempts(), [3, 2]);
+
+    // After the third only on request; a bug is no failure of the device.
+    let (code, _, errors) = call(&study, "index out of bounds");
+    assert!(code == 4 && errors.contains("failed (unknown): ") && errors.contains("index out of bounds"), "{errors}");
+    assert_eq!(attempts(), [3, 3]);
+    let (code, _, errors) = call(&[&trials[..], &["--again"]].concat(), "");
+    assert!(code == 0 && state(1, "scores.json").is_some() && state(3, "scores.json").is_some(), "{code}: {errors}");
 }

@@ -16,7 +16,7 @@ use crate::study::{
     Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions,
 };
 
-/// Failures of a machine from which on it is named.
+/// Failures of a machine at or above which it is named.
 const MANY_FAILURES: usize = 3;
 
 /// Names that are listed before the rest is counted.
@@ -25,7 +25,7 @@ const MOST_NAMED: usize = 5;
 /// Bytes at the end of a log that are searched.
 const END_OF_LOG: u64 = 16_384;
 
-/// Words of SLURM and of the kernel about want of memory.
+/// Words of SLURM and of the kernel about insufficient memory.
 const OUT_OF_MEMORY: [&str; 4] = ["oom-kill", "oom_kill", "out of memory", "exceeded memory limit"];
 
 /// Something that keeps the study from finishing.
@@ -105,7 +105,8 @@ impl Trials {
     /// Machines on which trials failed that are not to blame themselves.
     fn machines(&self) -> Vec<Finding> {
         let mut by_host: BTreeMap<&str, usize> = BTreeMap::new();
-        let is_of_machine = |class| matches!(class, FailureClass::Killed | FailureClass::Unknown);
+        let is_of_machine =
+            |class| matches!(class, FailureClass::Killed | FailureClass::Device | FailureClass::Unknown);
         for (_, failure) in self.failed.iter().filter(|(_, failure)| is_of_machine(failure.class)) {
             *by_host.entry(&failure.host).or_default() += failure.attempts;
         }
@@ -131,7 +132,8 @@ impl Trials {
         if !killed.is_empty() {
             found.push(Finding {
                 what: format!("{} killed: places {}", counted(killed.len(), "trial"), some(&killed)),
-                help: "want of memory is the usual reason; fewer trials at a time, or more memory for each".to_owned(),
+                help: "insufficient memory is the usual reason; fewer trials at a time, or more memory for each"
+                    .to_owned(),
             });
         }
         found
@@ -174,7 +176,7 @@ impl Trials {
     }
 }
 
-/// Tasks whose log ends with words about want of memory.
+/// Tasks whose log ends with words about insufficient memory.
 fn short_of_memory(logs: &Path, submitted: &[Submission]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(logs).into_iter().flatten().flatten() {

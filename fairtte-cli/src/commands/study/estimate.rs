@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::CliError;
 use crate::commands::bench::Report;
@@ -42,21 +42,21 @@ pub(super) fn hours(plan: &Plan, planned: &[Planned], places: &[usize]) -> Resul
     Ok(all / 3600.0)
 }
 
-/// Hours of the trainings at `places`, one at a time, at the rates of a file that `fairtte bench` wrote, if none stops early; and the
-/// device of these rates. Every epoch trains on the training part and predicts the validation part; the parts are shares of the
-/// samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
+/// Hours of the trainings at `places`, one at a time, at the rates of files that `fairtte bench` wrote, if none stops early; and the
+/// files with the devices of these rates. Every epoch trains on the training part and predicts the validation part; the parts are shares of
+/// the samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
 /// which train no network, take no time. Cost: the tables of every data set are read once.
 ///
 /// # Errors
-/// [`CliError::RunFolder`] naming the file if it has no rates of a network in the size and precision of a training, or cannot be
-/// read; the errors of the data.
+/// [`CliError::RunFolder`] naming the files if they have no rates of a network in the size and precision and on the kind of device of a
+/// training, or cannot be read; the errors of the data.
 pub(super) fn hours_of_bench(
-    path: &Path,
+    paths: &[PathBuf],
     plan: &Plan,
     planned: &[Planned],
     places: &[usize],
 ) -> Result<(f64, String), CliError> {
-    let report = Report::read(path)?;
+    let reports = paths.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
     let mut samples: BTreeMap<usize, usize> = BTreeMap::new();
     let mut seconds = 0.0;
     for place in places {
@@ -68,33 +68,46 @@ pub(super) fn hours_of_bench(
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => *new.insert(label(run)?.0.n()),
         };
-        seconds += seconds_at(&report, run, n as f64).ok_or_else(|| lacks(path, run))?;
+        let found = reports.iter().find_map(|report| seconds_at(report, run, n as f64));
+        seconds += found.ok_or_else(|| lacks(paths, run))?;
     }
-    Ok((seconds / 3600.0, report.device_words()))
+    let sources = paths.iter().zip(&reports);
+    let sources = sources.map(|(path, report)| format!("{} ({})", path.display(), report.device_words()));
+    Ok((seconds / 3600.0, format!("the rates of {}", sources.collect::<Vec<_>>().join(", "))))
 }
 
-/// Seconds of a training of a data set of `n` samples; `None` if its network was not measured.
+/// Channels and size of what the network of a run reads.
+fn sample(run: &RunFile) -> Vec<usize> {
+    let size = run.augmentation.crop.as_ref().unwrap_or(&run.image.size);
+    std::iter::once(run.image.channels).chain(size.iter().copied()).collect()
+}
+
+/// Seconds of a training of a data set of `n` samples; `None` if its network was not measured on such a device.
 fn seconds_at(report: &Report, run: &RunFile, n: f64) -> Option<f64> {
-    let sample: Vec<usize> = std::iter::once(run.image.channels).chain(run.image.size.iter().copied()).collect();
-    let (training, inference) = report.rates(run.model.backbone, &sample, run.training.precision)?;
+    if !report.is_of(&run.device) {
+        return None;
+    }
+    let (training, inference) = report.rates(run.model.backbone, &sample(run), run.training.precision)?;
     let per_epoch = n * (run.split.train / training + run.split.validation / inference);
     Some(per_epoch * run.training.epochs as f64)
 }
 
-fn lacks(path: &Path, run: &RunFile) -> CliError {
+fn lacks(paths: &[PathBuf], run: &RunFile) -> CliError {
     let (backbone, precision) = (run.model.backbone, run.training.precision);
-    let sizes = std::iter::once(&run.image.channels).chain(&run.image.size);
     let shape = match backbone.n_axes() {
         0 => String::new(),
-        _ => format!(" --shape {}", sizes.map(usize::to_string).collect::<Vec<_>>().join("x")),
+        _ => format!(" --shape {}", sample(run).iter().map(usize::to_string).collect::<Vec<_>>().join("x")),
     };
+    let (subject, others) = paths.split_first().map_or((Path::new(""), &[][..]), |(first, others)| (first, others));
+    let others: String = others.iter().map(|path| format!(", nor has {}", path.display())).collect();
     let problem = format!(
-        "it has no rates of what \"{}\" trains, expected those of `fairtte bench --backbone {}{shape} --precision {precision} \
-         --output FILE`",
+        "it has no rates of what \"{}\" trains{others}, expected those of `fairtte bench --device {} --backbone {}{shape} --precision \
+         {precision} --output FILE`",
         run.name,
+        run.device,
         backbone.name()
     );
-    CliError::RunFolder { path: path.to_owned(), problem }
+    CliError::RunFolder { path: subject.to_owned(), problem }
 }
 
 /// Seconds of a training, 0 if its method cannot be trained on the data.

@@ -27,10 +27,10 @@ pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
         needs.hours_at_most = Some(super::estimate::hours(&plan, &planned, &places()?)?);
         needs.hours_are_from = Some("timed steps".to_owned());
     }
-    if let Some(path) = &arguments.bench {
-        let (hours, device) = super::estimate::hours_of_bench(path, &plan, &planned, &places()?)?;
+    if !arguments.bench.is_empty() {
+        let (hours, source) = super::estimate::hours_of_bench(&arguments.bench, &plan, &planned, &places()?)?;
         needs.hours_at_most = Some(hours);
-        needs.hours_are_from = Some(format!("the rates of {} ({device})", path.display()));
+        needs.hours_are_from = Some(source);
     }
     if arguments.json {
         return print_json(&needs);

@@ -16,7 +16,7 @@ use crate::study::{
     AtRung, Claim, Failure, FailureClass, Holder, Keep, Ladder, Lease, Next, Plan, Refusal, TrialFolder, TrialState,
     keep_only, score, time_of_server,
 };
-use crate::{CliError, exit::Exit, interrupt};
+use crate::{CliError, device, exit::Exit, interrupt};
 
 pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
@@ -26,7 +26,10 @@ pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     let mut outcome = Ok(());
     for index in &arguments.index {
         match one(&plan, *index, arguments) {
-            Err(error) if interrupt::is_wanted() => return Err(error),
+            // On a lost device every other trial would fail too; they stay as they are.
+            Err(error) if interrupt::is_wanted() || matches!(error, CliError::DeviceFailed { is_lost: true, .. }) => {
+                return Err(error);
+            }
             Err(error) => {
                 if let Err(earlier) = std::mem::replace(&mut outcome, Err(error)) {
                     crate::error::print(&earlier);
@@ -94,10 +97,11 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
     // A folder that is kept as a whole has its report too.
     let keep = plan.study().execute.keep;
     let shown = if keep == Keep::Everything { Shown::Nothing } else { Shown::Unscored };
-    let outcome = match next {
+    // A panic counts as an attempt, too.
+    let outcome = device::caught(|| match next {
         Next::Until(epochs) => train::train_until(&planned.run, shown, epochs),
         _ => train::train(&planned.run, shown),
-    };
+    });
     let is_paused = interrupt::take_pause();
     if !lease.is_ours(&folder) {
         let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
@@ -148,9 +152,10 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
         write_json(&folder.refused(), &Refusal { diverged, because })?;
         return keep_only(folder, keep);
     }
-    let class = match error.exit() {
-        Exit::Config | Exit::Usage => FailureClass::Config,
-        Exit::Data => FailureClass::Data,
+    let class = match (&error, error.exit()) {
+        (CliError::DeviceFailed { .. }, _) => FailureClass::Device,
+        (_, Exit::Config | Exit::Usage) => FailureClass::Config,
+        (_, Exit::Data) => FailureClass::Data,
         _ => FailureClass::Unknown,
     };
     after(folder, class, crate::error::sentence(&error), &Holder::this())?;

@@ -131,7 +131,7 @@ pub(super) fn predict_all(
     model.add(strategy, best)?;
     let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
     for epoch in chosen.into_iter().filter(|epoch| *epoch != best) {
-        super::obey(trained)?;
+        super::stop_as_asked(trained)?;
         use_epoch(strategy, data, folder.path(), epoch)?;
         written.insert(epoch, write(strategy, &folder.predictions_of(epoch), epoch)?);
         model.add(strategy, epoch)?;

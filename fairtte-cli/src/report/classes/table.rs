@@ -45,7 +45,7 @@ pub(super) fn of_models(models: &ClassModels, horizon: &[HorizonReport], width: 
     text
 }
 
-/// A table in columns as wide as their texts; columns that do not fit go on below, under the same names.
+/// A table in columns as wide as their texts; columns that do not fit continue below, under the same names.
 pub(in super::super) fn push(text: &mut String, table: &ClassTable, width: usize) {
     wrapped(text, "", &table.caption, width);
     let cells = |column: usize| table.rows.iter().filter_map(move |row| row.cells.get(column));

@@ -8,7 +8,7 @@ use super::super::plots::{BoxPanel, Chart, Dot, Panels, RowPanel, box_figure};
 use super::super::sheet::{Cell, Sheet};
 use super::{DrawnFigure, ExperimentPage, ExperimentSection};
 
-/// p values from which on nothing is claimed.
+/// p values at or above which nothing is claimed.
 const LEVEL: f64 = 0.05;
 
 /// The page of an analysis.

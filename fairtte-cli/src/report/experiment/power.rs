@@ -135,7 +135,7 @@ fn smallest(metrics: &[MetricPower]) -> Sheet {
             Cell::or_missing(rate(|at| at.by_permutation), Cell::Statistic),
         ]
     };
-    let caption = "The smallest share from which on the asked power is reached".to_owned();
+    let caption = "The smallest share at and above which the requested power is reached".to_owned();
     Sheet::new("smallest".to_owned(), caption, &columns, metrics.iter().map(row).collect())
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct ExternalPage<'a> {
     /// Unit of all times; may be empty.
     pub(crate) time_unit: &'a str,
     /// What the censoring curve of the external data was fitted on; that of the internal ones is always the training part. Empty
-    /// where nobody is censored.
+    /// where no sample is censored.
     pub(crate) censoring: &'a str,
     /// Warnings that must be read before the numbers, one paragraph each.
     pub(crate) warnings: &'a [String],

@@ -133,7 +133,8 @@ fn a_change_is_stated_only_if_its_adjusted_p_value_is_small() {
     reports.metrics[0].overall.difference.p_holm = Some(0.06);
     let text = said(&reports)[0].clone();
     assert!(
-        text.starts_with("That C^td changes over all samples, from") && text.contains("cannot be told from chance"),
+        text.starts_with("That C^td changes over all samples, from")
+            && text.contains("cannot be distinguished from chance"),
         "{text}"
     );
     reports.metrics[0].overall.difference.value = None;
@@ -156,7 +157,7 @@ fn the_group_that_lost_more_is_named_whichever_way_round_the_pair_is() {
     assert!(
         set(0.2, 0.01).starts_with("age = <b>old & \"frail\"</b> fares worse in the external data than age = young")
     );
-    assert_eq!(set(0.2, 0.06), "No group's change of C^td can be told from that of another by more than chance.");
+    assert_eq!(set(0.2, 0.06), "No group's change of C^td differs from that of another by more than chance.");
     reports.metrics[0].attributes.clear();
     assert!(said(&reports).starts_with("No groups are in both cohorts"));
 }

@@ -13,7 +13,7 @@ fn three_sentences_answer_the_three_questions() {
     );
     assert_eq!(
         said[1],
-        "No difference between groups in C^td can be told from chance; the largest is by age (gap 0.160; p = 0.500)."
+        "No difference between groups in C^td can be distinguished from chance; the largest is by age (gap 0.160; p = 0.500)."
     );
     assert_eq!(
         said[2],
@@ -39,8 +39,7 @@ fn said(of_gap: Option<[f64; 2]>, lower: f64, of_pair: f64) -> String {
 
 #[test]
 fn groups_differ_if_both_tests_say_so_and_two_are_named_if_they_differ_by_themselves() {
-    let none =
-        "No difference between groups in C^td can be told from chance; the largest is by age (gap 0.160; p = 0.500).";
+    let none = "No difference between groups in C^td can be distinguished from chance; the largest is by age (gap 0.160; p = 0.500).";
     assert_eq!(said(Some([0.07, 0.14]), 0.0, 0.06), none);
     assert_eq!(
         said(Some([0.02, 0.04]), 0.01, 0.03),

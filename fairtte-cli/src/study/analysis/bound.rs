@@ -187,7 +187,10 @@ fn sentence(which: &str, base: &str, pair: &PairBound, (model, floor): (usize, O
     let no_larger = floor.filter(|floor| floor >= eta);
     let chance = by_chance.map(|test| format!("D is not larger than by chance (p {})", p_relation(test.p_value)));
     let noise = no_larger.map(|floor| {
-        format!("eta is not larger than the error of a second fit ({}), so it says nothing of outcomes", number(floor))
+        format!(
+            "eta is not larger than the error of a second fit ({}), so it is no evidence about outcomes",
+            number(floor)
+        )
     });
     let what = match (chance, noise) {
         (None, None) if disparity > eta => format!("D is the larger term: {looks}"),

@@ -23,7 +23,7 @@ forward() {
 trap 'forward USR1' USR1
 trap 'forward TERM' TERM
 
-# A trial that is killed (137: often for want of memory) must not take the others of its pack along: the next attempt counts
+# A trial that is killed (137: often because of insufficient memory) must not take the others of its pack along: the next attempt counts
 # the kill, and leaves a trial alone that was killed three times.
 set -- $places
 attempts=$(($# * 3 + 1))

@@ -11,7 +11,7 @@ use crate::{Direction, MetricError};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClassSettings {
-    /// The probability from which on a sample is called positive, in [0, 1]. Default 0.5.
+    /// The probability at or above which a sample is called positive, in [0, 1]. Default 0.5.
     pub threshold: f64,
     /// The true negative rate at which the true positive rate is read, between 0 and 1. Default 0.8.
     pub tnr: f64,

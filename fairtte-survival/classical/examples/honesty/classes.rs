@@ -16,7 +16,7 @@ const DELONG: &str =
     "n | positive | DeLong's interval of the AUC contains it | DeLong's test of two equal models rejects";
 /// Errors of the logit in the two groups.
 const NOISE: [f64; 2] = [0.6, 1.2];
-/// Intercept of the logit, and the threshold from which on a person is called positive.
+/// Intercept of the logit, and the threshold at or above which a person is called positive.
 const RARE: [(f64, f64, &str); 2] = [(0.0, 0.5, "50 %"), (-3.1, 0.2, "10 %")];
 
 pub fn parts() -> Vec<Part> {

@@ -1,6 +1,8 @@
-//! The table of the demo in the README and in the introduction of the guide is what the program prints.
+//! The table of the demo in the README and in the introduction of the guide is what the program prints; names in the READMEs of the
+//! crates lead to their source.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairtte_tests::succeed;
@@ -41,6 +43,40 @@ fn the_table_of_the_demo_is_what_the_program_prints() {
             assert!(lines.any(|printed| of(printed) == of(line)), "{page}: \"{line}\" is not printed in this place");
         }
     }
+}
+
+/// Every name in brackets of a page with the file that it leads to, if the page says one.
+fn names(page: &str) -> BTreeMap<&str, Option<&str>> {
+    let definitions: BTreeMap<&str, &str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("[`")?.split_once("`]: "))
+        .map(|(name, file)| (name, file.trim()))
+        .collect();
+    let named = page.split("[`").skip(1).filter_map(|rest| rest.split_once("`]"));
+    let without_address = named.filter(|(_, rest)| !rest.starts_with('('));
+    without_address.map(|(name, _)| (name, definitions.get(name).copied())).collect()
+}
+
+#[test]
+fn every_name_in_the_readme_of_a_crate_leads_to_its_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let folders =
+        ["data", "data/images", "fairness", "metrics", "models", "models/kernels", "survival", "survival/classical"];
+    for folder in folders.map(|folder| root.join(format!("fairtte-{folder}"))) {
+        let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+        let names = names(&page);
+        assert!(names.len() >= 3, "{}: {names:?}", folder.display());
+        for (name, file) in names {
+            let exists = file.is_some_and(|file| folder.join(file).is_file());
+            assert!(exists, "{}: [`{name}`] leads to {file:?}, expected a file", folder.join("README.md").display());
+        }
+    }
+}
+
+#[test]
+fn names_of_a_page_are_found_with_and_without_a_file() {
+    let page = "See [`a`], [`b::c`] and [`d`](elsewhere).\n\n[`a`]: src/a.rs\n";
+    assert_eq!(names(page), BTreeMap::from([("a", Some("src/a.rs")), ("b::c", None)]));
 }
 
 #[test]

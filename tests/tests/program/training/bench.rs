@@ -120,17 +120,35 @@ fn hours_of_a_study_follow_from_measured_rates_and_the_samples_of_its_tables() {
     close(&needs["hours-at-most"], seconds / 3600.0);
     let shown = succeed(plan(&file("mlp.json"))).stdout;
     assert!(shown.contains("mlp.json (flex"), "{shown}");
+    // Of several files the one that has the network is taken.
+    measure("small.json", "small-2d --shape 1x16x16 --batch 2");
+    let of_both = succeed(
+        plan(&file("small.json")).into_iter().chain(["--bench", &file("mlp.json"), "--json"].map(str::to_owned)),
+    );
+    assert_eq!(serde_json::from_str::<Value>(&of_both.stdout).unwrap()["hours-at-most"], needs["hours-at-most"]);
 
     // Rates of another network or precision are none of this study.
-    measure("small.json", "small-2d --shape 1x16x16 --batch 2");
     fail(
         plan(&file("small.json")),
         DATA,
-        "expected those of `fairtte bench --backbone mlp --precision f32 --output FILE`",
+        "expected those of `fairtte bench --device flex --backbone mlp --precision f32 --output FILE`",
     );
     measure("half.json", "mlp --shape 8 --batch 16 --precision bf16");
     fail(plan(&file("half.json")), DATA, "half.json: it has no rates of what");
     fail(plan(&file("absent.json")), DATA, "absent.json: ");
+    let of_gpu =
+        std::fs::read_to_string(file("mlp.json")).unwrap().replace("\"device\": \"flex\"", "\"device\": \"cuda:0\"");
+    std::fs::write(file("gpu.json"), of_gpu).unwrap();
+    let arguments = plan(&file("gpu.json")).into_iter().chain(["--bench", &file("half.json")].map(str::to_owned));
+    fail(arguments, DATA, "half.json, expected those of `fairtte bench --device flex");
+
+    // A network reads the crop of an image.
+    let films = "[data.simulated]\nn-subjects = 60\nsize = [16, 16]\n[[attribute]]\nname = \"sex\"\n[image]\nsize = [16, 16]\n\
+                 [model]\nbackbone = \"small-2d\"\n[augmentation]\ncrop = [12, 12]\n";
+    std::fs::write(folder.path().join("run.toml"), films).unwrap();
+    fail(plan(&file("small.json")), DATA, "--backbone small-2d --shape 1x12x12 --precision f32");
+    measure("crop.json", "small-2d --shape 1x12x12 --batch 2");
+    succeed(plan(&file("crop.json")));
 }
 
 #[test]

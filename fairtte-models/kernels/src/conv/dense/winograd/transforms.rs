@@ -122,7 +122,7 @@ impl<T: Tiling> Kernel for InputTransform<'_, T> {
 
     #[inline(always)]
     fn run_on<S: Vectors>(mut self, simd: S) {
-        /// Rows of tiles from which on the copies that bring them together take less time than they save.
+        /// Rows of tiles at or above which the copies that bring them together take less time than they save.
         const FEWEST: usize = 4;
         // Short rows of tiles share a vector, also those of slices that follow one another.
         let together = LONGEST / self.tiles.columns;

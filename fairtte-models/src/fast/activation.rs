@@ -1,6 +1,6 @@
-//! GELU by burn's operations, for devices without kernels.
+//! GELU and the logistic function by burn's operations, for devices without kernels.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, activation};
 
 use crate::kernels::activation::NORMAL_TAIL;
 
@@ -34,4 +34,12 @@ fn normal<const D: usize>(x: Tensor<D>) -> (Tensor<D>, Tensor<D>) {
     let tail = bell.clone() * ratio * inverse;
     let below = (-tail.clone() + 1.0).mask_where(x.lower_elem(0.0), tail);
     (below, bell * PEAK)
+}
+
+/// 1 / (1 + exp(-x)) with value and gradient NaN where x is NaN. burn's contains a logarithm, which software Vulkan answers with a number
+/// there, so that a gate would turn the NaN of a training that has diverged into 0.
+pub(super) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    let fixed = x.clone().detach();
+    let one_or_nan = Tensor::ones_like(&fixed).mask_where(fixed.clone().is_nan(), fixed);
+    activation::sigmoid(x) * one_or_nan
 }

@@ -94,6 +94,12 @@ impl Report {
         read_json(path)
     }
 
+    /// Whether the rates are of such a device, whatever the number of the GPU.
+    pub(super) fn is_of(&self, device: &str) -> bool {
+        let kind = |name: &str| name.split(':').next().map(str::to_owned);
+        kind(&self.device) == kind(device)
+    }
+
     /// The device in words: `flex, Intel(R) Xeon(R) Processor`.
     pub(super) fn device_words(&self) -> String {
         let processor = self.processor.iter().filter(|_| self.device == "flex");

@@ -38,14 +38,14 @@ pub(crate) struct Golden {
 }
 
 pub(crate) fn golden() -> Golden {
-    let values: Value = serde_json::from_str(include_str!("../../tests/golden/cox.json")).unwrap();
+    let values: Value = serde_json::from_str(include_str!("../../../tests/golden/cox.json")).unwrap();
     let names = values["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
     Golden { x: matrix(&values["x"]), names, values }
 }
 
 /// The values of `tests/golden/r.R`.
 pub(crate) fn of_r() -> Value {
-    serde_json::from_str(include_str!("../../tests/golden/r.json")).unwrap()
+    serde_json::from_str(include_str!("../../../tests/golden/r.json")).unwrap()
 }
 
 impl Golden {

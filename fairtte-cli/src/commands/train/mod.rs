@@ -194,7 +194,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         device: &device,
     };
     let trained = fit(&data, run, folder.path(), strategy.as_mut(), extra).in_table(&run.strategy_table())?;
-    obey(&trained)?;
+    stop_as_asked(&trained)?;
     let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
     say(format!(
         "{ending} after epoch {}; predicting with the weights of epoch {}",
@@ -304,7 +304,7 @@ struct GridRecord {
 }
 
 /// Returns an error if a stop was requested after the last step, while the weights were finished; the state is saved.
-fn obey(trained: &TrainedRun) -> Result<(), FairnessError> {
+fn stop_as_asked(trained: &TrainedRun) -> Result<(), FairnessError> {
     let Some(last) = trained.epochs.last().filter(|_| interrupt::is_wanted()) else { return Ok(()) };
     Err(FairnessError::Interrupted { epoch: last.epoch, step: last.n_steps, n_steps: last.n_steps })
 }

@@ -206,7 +206,7 @@ pub struct MetricReport {
     /// The time that the metric is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
-    /// The predicted risk from which on a sample is called positive, of a metric of decisions.
+    /// The predicted risk at or above which a sample is called positive, of a metric of decisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// What the gap of the metric is called in the literature on fairness, for example `equal opportunity difference`.

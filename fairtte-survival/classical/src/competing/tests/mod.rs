@@ -49,7 +49,7 @@ struct Direct {
 }
 
 fn golden() -> Golden {
-    serde_json::from_str(include_str!("../../tests/golden/fine_gray.json")).unwrap()
+    serde_json::from_str(include_str!("../../../tests/golden/fine_gray.json")).unwrap()
 }
 
 fn matrix(rows: &[Vec<f64>]) -> Array2<f64> {
@@ -270,7 +270,7 @@ struct Recorded {
 
 #[test]
 fn cause_specific_cox_models_have_the_coefficients_of_lifelines_and_the_incidence_of_their_hazards() {
-    let recorded: Recorded = serde_json::from_str(include_str!("../../tests/golden/cause_specific.json")).unwrap();
+    let recorded: Recorded = serde_json::from_str(include_str!("../../../tests/golden/cause_specific.json")).unwrap();
     let covariates = matrix(&recorded.covariates);
     let outcomes = CompetingOutcomes::new(recorded.time, recorded.causes).unwrap();
     let model = CauseSpecific::fit(&CoxSettings::default(), &covariates, &outcomes).unwrap();

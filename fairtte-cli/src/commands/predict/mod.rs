@@ -120,7 +120,7 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     show(arguments, &published, started)
 }
 
-/// Prints what was predicted, and how to go on.
+/// Prints what was predicted, and the command for the next step.
 fn show(arguments: &Predict, published: &Published, started: Instant) -> Result<(), CliError> {
     if arguments.json {
         return super::print_json(published);
