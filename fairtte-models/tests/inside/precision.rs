@@ -71,7 +71,9 @@ fn every_network_computes_in_half_precision_what_it_computes_in_single() {
     let (computed, absent): (Vec<_>, Vec<_>) =
         [Precision::Bf16, Precision::F16].into_iter().partition(|precision| precision.is_supported(&device));
     assert!(computed.len() == 2 || !computes_on_host(&device), "a CPU has both");
-    absent.iter().for_each(|precision| eprintln!("skipped: {device:?} does not compute in {precision}"));
+    for precision in absent {
+        eprintln!("skipped: {device:?} does not compute in {precision}");
+    }
     for kind in KINDS {
         let (features, gradients) = trained(kind, Precision::F32);
         let is_smooth = matches!(kind, BackboneKind::VitBase16 | BackboneKind::Mlp);

@@ -98,16 +98,18 @@ fn lacks(paths: &[PathBuf], run: &RunFile) -> CliError {
         0 => String::new(),
         _ => format!(" --shape {}", sample(run).iter().map(usize::to_string).collect::<Vec<_>>().join("x")),
     };
-    let (subject, others) = paths.split_first().map_or((Path::new(""), &[][..]), |(first, others)| (first, others));
-    let others: String = others.iter().map(|path| format!(", nor has {}", path.display())).collect();
+    let (first, others) =
+        paths.split_first().map_or((Path::new(""), &[][..]), |(first, others)| (first.as_path(), others));
+    let nor: Vec<String> = others.iter().map(|path| format!(", nor has {}", path.display())).collect();
+    let nor = nor.concat();
     let problem = format!(
-        "it has no rates of what \"{}\" trains{others}, expected those of `fairtte bench --device {} --backbone {}{shape} --precision \
+        "it has no rates of what \"{}\" trains{nor}, expected those of `fairtte bench --device {} --backbone {}{shape} --precision \
          {precision} --output FILE`",
         run.name,
         run.device,
         backbone.name()
     );
-    CliError::RunFolder { path: subject.to_owned(), problem }
+    CliError::RunFolder { path: first.to_owned(), problem }
 }
 
 /// Seconds of a training, 0 if its method cannot be trained on the data.

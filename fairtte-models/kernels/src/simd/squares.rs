@@ -31,6 +31,9 @@ pub(super) fn transpose<S: Vectors>(simd: S, square: &mut [S::f32s; LONGEST]) {
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn transpose_16(simd: pulp::x86::V4, square: &mut [pulp::f32x16; LONGEST]) {
+    /// Every second quarter of two vectors.
+    const EVEN: i32 = 0b10_00_10_00;
+    const ODD: i32 = 0b11_01_11_01;
     let avx = simd.avx512f;
     // Quarter q of row 4 g + c: the values of rows 4 g to 4 g + 3 in column 4 q + c.
     let mut fours = [avx._mm512_setzero_ps(); LONGEST];
@@ -46,8 +49,6 @@ pub(super) fn transpose_16(simd: pulp::x86::V4, square: &mut [pulp::f32x16; LONG
         ]
         .map(pulp::cast);
     }
-    const EVEN: i32 = 0b10_00_10_00;
-    const ODD: i32 = 0b11_01_11_01;
     for column in 0..4 {
         let [a, b, c, d] = [0, 4, 8, 12].map(|group| fours[group + column]);
         let even = [avx._mm512_shuffle_f32x4::<EVEN>(a, b), avx._mm512_shuffle_f32x4::<EVEN>(c, d)];
