@@ -27,9 +27,20 @@ const NO_MEMORY: [&str; 11] = [
     "defaultcpuallocator: ",
 ];
 
+/// What they write where a device fails otherwise.
+const FAILED: [&str; 2] = ["cuda error: ", "cudnn error: "];
+
 /// What they write where the device is gone, or its context is unusable after an error.
-const LOST: [&str; 6] =
-    ["device is lost", "device lost", "device was lost", "device is poisoned", "cuda error: ", "cudnn error: "];
+const LOST: [&str; 8] = [
+    "device is lost",
+    "device lost",
+    "device was lost",
+    "device is poisoned",
+    "illegal memory access",
+    "unspecified launch failure",
+    "launch timed out",
+    "ecc error",
+];
 
 /// Names and conditions of all devices, for `fairtte list devices`.
 pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
@@ -115,14 +126,13 @@ fn problem(message: &str) -> Option<(String, bool)> {
             signs.iter().any(|sign| line.contains(sign)) && !line.contains("device-side assert")
         })
     };
-    let short = with(&NO_MEMORY);
-    let (found, advice) = match short {
-        Some(line) => {
-            (line, "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory")
-        }
-        None => (with(&LOST)?, ""),
+    let (short, lost) = (with(&NO_MEMORY), with(&LOST));
+    let advice = match short {
+        Some(_) => "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory",
+        None => "",
     };
-    Some((format!("{}{advice}", cause(found).trim_end_matches('.')), short.is_none()))
+    let found = short.or(lost).or_else(|| with(&FAILED))?;
+    Some((format!("{}{advice}", cause(found).trim_end_matches('.')), short.is_none() && lost.is_some()))
 }
 
 /// The lines of the message of a panic, also of a `Debug` text in it, where ends of lines are escaped.
@@ -231,6 +241,8 @@ mod tests {
             "x\n  The device is poisoned: Unknown: reset",
             "CUDA error: unspecified launch failure",
         ];
+        let unsupported = "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED";
+        assert_eq!(problem(unsupported), Some((unsupported.to_owned(), false)));
         for message in lost {
             let (found, is_lost) = problem(message).unwrap();
             assert!(is_lost && !found.contains(advice) && message.contains(&found), "{found}");

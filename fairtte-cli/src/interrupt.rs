@@ -107,14 +107,33 @@ pub(crate) fn take_pause() -> bool {
 /// Runs `training` with a flag that is set when a stop is requested.
 #[cfg(feature = "train")]
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
-    AT_ONCE.store(false, Ordering::Relaxed);
-    #[cfg(unix)]
-    OUTSIDE.store(false, Ordering::Relaxed);
-    let value = training(&STOP);
-    AT_ONCE.store(true, Ordering::Relaxed);
-    #[cfg(unix)]
-    OUTSIDE.store(true, Ordering::Relaxed);
-    value
+    let _outside_after = Inside::new();
+    training(&STOP)
+}
+
+/// Exists while a training runs, which may end by a panic.
+#[cfg(feature = "train")]
+struct Inside;
+
+#[cfg(feature = "train")]
+impl Inside {
+    fn new() -> Self {
+        Self::set(false);
+        Self
+    }
+
+    fn set(outside: bool) {
+        AT_ONCE.store(outside, Ordering::Relaxed);
+        #[cfg(unix)]
+        OUTSIDE.store(outside, Ordering::Relaxed);
+    }
+}
+
+#[cfg(feature = "train")]
+impl Drop for Inside {
+    fn drop(&mut self) {
+        Self::set(true);
+    }
 }
 
 /// The exit code of a training that was stopped.

@@ -12,7 +12,7 @@
 #                 tests tests-cuda, tests-tch, tests-wgpu of the crate fairtte-models, and deps/program, the tests of the program
 #   PYTHON        a Python with torch, torchvision and timm; python3 if not given. LibTorch for the programs with tch is its torch
 #   SECONDS_EACH  time of each measurement of training and of inference; 10 if not given
-#   LIMIT         seconds after which one call is ended, and killed 10 s later; 900 if not given
+#   LIMIT         seconds after which one call is ended, and killed 10 s later; 900 if not given. Four times that for the step pytorch
 #   WORK          folder of runs, caches and logs that are not results; RESULTS/work if not given
 #   ARCHIVE       a file: the results (text and JSON) as tar.gz, written again after every call, so that nothing is lost when the
 #                 machine is taken away
@@ -36,7 +36,7 @@
 #
 # Products in single precision: CubeCL (cuda) and cuDNN (convolutions of tch-cuda and PyTorch) may round their factors to TF32 on tensor
 # cores, 10 bits in place of 23. The recorded operations are compared on tch-cuda without it (NVIDIA_TF32_OVERRIDE=0); on cuda they can
-# exceed their bounds for this reason. machine.txt and pytorch.txt say what PyTorch allowed.
+# exceed their bounds for this reason. pytorch.txt says what PyTorch allowed.
 #
 # A call that fails or is ended is reported and the next one begins; the exit code is then 1.
 set -uo pipefail
@@ -59,6 +59,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 work=${WORK:-$results/work}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
+archive=${ARCHIVE:+$(realpath -m -- "$ARCHIVE")}
 export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$work/inductor}
 
 cases=("efficientnet-b0 3x224x224 64" "resnet18 3x224x224 64" "vit-large/16 3x224x224 16" "resnet18-3d 3x96x128x128 8")
@@ -81,13 +82,17 @@ try() {
     keep
 }
 
-# keep: the archive of the results so far; several calls may end at once.
+# keep: the archive of the results so far; several calls may end at once, so that one waits for the other.
 keep() {
-    [ -n "${ARCHIVE:-}" ] || return 0
-    local part=$ARCHIVE.$BASHPID
-    (cd "$results" && find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.json' -o -name '*.gz' \) -print0 |
-        tar -czf "$part" --null --files-from=- --ignore-failed-read) 2>/dev/null
-    [ ! -s "$part" ] || mv -f "$part" "$ARCHIVE"
+    [ -n "$archive" ] || return 0
+    (
+        flock 9
+        cd "$results" || exit
+        find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.json' -o -name '*.log.gz' \) -print0 |
+            tar -czf "$archive.part" --null --files-from=- --ignore-failed-read 2>/dev/null
+        # 1: a file changed while it was read.
+        [ $? -le 1 ] && mv -f "$archive.part" "$archive"
+    ) 9>"$work/archive.lock"
 }
 
 limited() { timeout --kill-after=10 "$limit" "$@"; }
@@ -169,6 +174,7 @@ build_tests() { tests "$1" >/dev/null; }
 # computes DEVICE: whether the device takes a step of a small network.
 computes() {
     local device=$1 fairtte
+    rm -f "$results/computes-${device/:/-}.txt"
     fairtte=$(program "$device") || return 1
     with_libraries "$device" "$fairtte" bench --device "$device" --backbone mlp --seconds 0.01 --no-layers >"$results/computes-${device/:/-}.txt" 2>&1
 }
@@ -196,7 +202,7 @@ pytorch() {
     fi
     [ -z "${SMALL:-}" ] || options=(--device cpu --modes eager channels-last)
     ! is_wanted profile || options+=(--profile)
-    limited "$python" fairtte-models/parity/gpu.py "${measured[@]}" --seconds "$seconds" --output "$results/pytorch.json" "${options[@]}" |
+    limit=$((limit * ${#cases[@]})) limited "$python" fairtte-models/parity/gpu.py "${measured[@]}" --seconds "$seconds" --output "$results/pytorch.json" "${options[@]}" |
         tee "$results/pytorch.txt"
 }
 
@@ -244,7 +250,7 @@ compile() {
 
 together() {
     local device case backbone shape batch
-    if [ -z "${SMALL:-}" ] && is_wanted pytorch; then
+    if [ -z "${SMALL:-}" ]; then
         for case in "${cases[@]}"; do
             read -r backbone shape batch <<<"$case"
             try compile "$backbone:${batch}x$shape" &
@@ -295,7 +301,7 @@ profile() {
         local code=0
         CUBECL_DEBUG_OPTION=profile-medium CUBECL_DEBUG_LOG=$log.log with_libraries "$device" "${call[@]}" >"$log.txt" || code=$?
         # The log also has what autotune tried, and is long.
-        gzip -f "$log.log"
+        gzip -f "$log.log" || code=1
         return $code
         ;;
     flex) limited "${call[@]:0:${#call[@]}-1}" >"$log.txt" ;; # with the share of the peak by type of layer

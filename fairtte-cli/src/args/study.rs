@@ -92,7 +92,7 @@ pub struct StudyPlan {
     pub estimate: bool,
 
     /// Estimate the hours from the rates that `fairtte bench --output FILE` measured, on this machine or another; reads the tables
-    /// of the study and decodes no image
+    /// of the study and decodes no image; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "estimate")]
     pub bench: Vec<PathBuf>,
 

@@ -1,5 +1,5 @@
 //! The settings of a run file; only `[data]` is required. Unknown keys are errors. Files and `--set` are merged in
-//! `merged.rs`.
+//! `merged/mod.rs`.
 
 mod check;
 #[cfg(feature = "train")]

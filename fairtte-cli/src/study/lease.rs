@@ -239,6 +239,15 @@ impl Drop for Lease {
     }
 }
 
+/// Whether another process than `process` of this machine, which has ended, holds a trial.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if the folder cannot be read.
+pub(crate) fn is_held_by_another(folder: &TrialFolder, process: u32, timing: Timing) -> Result<bool, CliError> {
+    let holder = held(folder, time_of_server(folder.path())?, timing.stale)?.and_then(|(_, _, holder)| holder);
+    Ok(holder.is_some_and(|holder| holder.process != process || holder.host != host_name()))
+}
+
 /// Gives back the newest lease of a trial if its holder is `process` of this machine, which has ended.
 ///
 /// # Errors

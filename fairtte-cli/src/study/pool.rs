@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::folder::{StudyFolder, TrialFolder};
-use super::lease::{Timing, time_of_server};
+use super::lease::{Holder, Timing, time_of_server};
 use super::state::{Failure, FailureClass, TrialState};
 use crate::run_folder::{read_json, write_json};
 use crate::{CliError, exit::Exit, interrupt};
@@ -43,8 +43,6 @@ struct Ended {
     status: ExitStatus,
     said: String,
     took: Duration,
-    /// Attempts at the trial before it.
-    earlier: usize,
 }
 
 impl Pool<'_> {
@@ -104,7 +102,6 @@ impl Pool<'_> {
             path: program.clone(),
             problem: format!("trial {id} cannot be run: {error}"),
         };
-        let earlier = attempts(&self.folder.trial(&id))?;
         let began = Instant::now();
         let mut child = Command::new(program)
             .args(["study", "trial"])
@@ -127,22 +124,19 @@ impl Pool<'_> {
         });
         let status = child.wait().map_err(failed)?;
         let said = said.unwrap_or_default();
-        Ok(Ended { index, id, process: child.id(), status, said, took: began.elapsed(), earlier })
+        Ok(Ended { index, id, process: child.id(), status, said, took: began.elapsed() })
     }
 
     /// Reads what a trial came to; records a failure of which its process could say nothing itself.
     fn record(&self, ended: Ended) -> Result<Progress, CliError> {
         let folder = self.folder.trial(&ended.id);
-        let state = || TrialState::of(&folder, time_of_server(self.folder.path())?, self.timing.stale);
-        if ended.is_failure()
-            && matches!(state()?, TrialState::ToDo | TrialState::AtRung(_) | TrialState::Failed(_))
-            && attempts(&folder)? == ended.earlier
-        {
-            record_failure(&folder, &ended)?;
+        if ended.is_failure() && !has_result(&folder) && !ended.has_recorded(&folder)? {
+            record_failure(&folder, &ended, self.timing)?;
         }
         // Only now, so that no other process takes the trial over and counts this attempt again.
         super::lease::give_back(&folder, ended.process)?;
-        Ok(Progress { id: ended.id, state: state()?, took: ended.took })
+        let state = TrialState::of(&folder, time_of_server(self.folder.path())?, self.timing.stale)?;
+        Ok(Progress { id: ended.id, state, took: ended.took })
     }
 }
 
@@ -152,22 +146,35 @@ impl Ended {
         let stopped = [Exit::Ok, Exit::TryAgain, Exit::Interrupted].map(|exit| i32::from(exit as u8));
         self.status.code().is_none_or(|code| !stopped.contains(&code))
     }
-}
 
-/// Attempts at a trial that are on record.
-fn attempts(folder: &TrialFolder) -> Result<usize, CliError> {
-    if !folder.failed().exists() {
-        return Ok(0);
+    /// Whether the process itself recorded how it failed.
+    fn has_recorded(&self, folder: &TrialFolder) -> Result<bool, CliError> {
+        let is_ours = |failure: Failure| failure.process == self.process && failure.host == Holder::this().machine();
+        Ok(last(folder)?.is_some_and(is_ours))
     }
-    Ok(read_json::<Failure>(&folder.failed())?.attempts)
 }
 
-/// Records how a child ended that left no record: by a signal, by a panic outside the training, or before it had the trial.
-fn record_failure(folder: &TrialFolder, ended: &Ended) -> Result<(), CliError> {
+/// Whether a trial has scores, or cannot be trained.
+fn has_result(folder: &TrialFolder) -> bool {
+    folder.scores().exists() || folder.refused().exists()
+}
+
+/// The last failure of a trial.
+fn last(folder: &TrialFolder) -> Result<Option<Failure>, CliError> {
+    folder.failed().exists().then(|| read_json(&folder.failed())).transpose()
+}
+
+/// Records how a child ended that left no record: by a signal, by a panic outside the training, or before it had the trial. Nothing
+/// where another process has taken the trial over, which counts for itself.
+fn record_failure(folder: &TrialFolder, ended: &Ended, timing: Timing) -> Result<(), CliError> {
+    if folder.path().exists() && super::lease::is_held_by_another(folder, ended.process, timing)? {
+        return Ok(());
+    }
     let class = if ended.status.code().is_none() { FailureClass::Killed } else { FailureClass::Unknown };
     let message = format!("place {} of the manifest, {}: {}", ended.index, ended.status, ended.said.trim());
-    let host = super::lease::Holder::this().machine().to_owned();
-    write_json(&folder.failed(), &Failure { class, message, host, attempts: ended.earlier + 1 })
+    let (host, process) = (Holder::this().machine().to_owned(), ended.process);
+    let attempts = last(folder)?.map_or(1, |earlier| earlier.attempts + 1);
+    write_json(&folder.failed(), &Failure { class, message, host, process, attempts })
 }
 
 #[cfg(all(test, unix))]
@@ -186,28 +193,40 @@ mod tests {
         let trial = folder.trial("abcd");
         std::fs::create_dir_all(trial.path()).unwrap();
         let (exit, signal) = (|code: i32| ExitStatus::from_raw(code << 8), ExitStatus::from_raw);
-        let record = |status, earlier| {
+        let record = |status, process| {
             let (id, said, took) = ("abcd".to_owned(), "a sentence".to_owned(), Duration::ZERO);
-            pool.record(Ended { index: 7, id, process: u32::MAX, status, said, took, earlier }).unwrap().state
+            pool.record(Ended { index: 7, id, process, status, said, took }).unwrap().state
+        };
+        let attempts = |state| match state {
+            TrialState::Failed(failure) => (failure.class, failure.attempts),
+            other => panic!("{other:?}"),
         };
         for code in [0, 75, 130] {
-            assert_eq!(record(exit(code), 0), TrialState::ToDo, "{code}");
+            assert_eq!(record(exit(code), 1), TrialState::ToDo, "{code}");
         }
-        for (status, earlier, class) in [
-            (exit(1), 0, FailureClass::Unknown),
-            (signal(9), 1, FailureClass::Killed),
-            (exit(5), 2, FailureClass::Unknown),
-        ] {
-            let TrialState::Failed(failure) = record(status, earlier) else { panic!("{status}") };
-            assert_eq!((failure.class, failure.attempts), (class, earlier + 1), "{status}");
-            assert!(
-                failure.message.starts_with("place 7 of the manifest, ") && failure.message.ends_with(": a sentence")
-            );
-        }
-        // The process has written its own record, the third, after the second.
-        let TrialState::Failed(failure) = record(exit(5), 2) else { panic!("no failure") };
-        assert_eq!(failure.attempts, 3);
+        assert_eq!(attempts(record(exit(1), 1)), (FailureClass::Unknown, 1));
+        let failure: Failure = read_json(&trial.failed()).unwrap();
+        assert!(failure.message.starts_with("place 7 of the manifest, ") && failure.message.ends_with(": a sentence"));
+
+        // It took the trial over from a process that vanished, counted that, and was killed itself; its lease is given back.
+        let holder = |process: u32| Holder { process, ..Holder::this() };
+        let lease = |n: usize, process| {
+            std::fs::write(trial.lease(n), serde_json::to_string(&holder(process)).unwrap() + "\n").unwrap();
+        };
+        lease(0, u32::MAX);
+        let of_other = Failure { class: FailureClass::Killed, process: 5, attempts: 2, ..failure };
+        write_json(&trial.failed(), &of_other).unwrap();
+        assert_eq!(attempts(record(signal(9), u32::MAX)), (FailureClass::Killed, 3));
+
+        // It wrote its own record.
+        let own = Failure { class: FailureClass::Device, process: 6, attempts: 4, ..of_other };
+        write_json(&trial.failed(), &own).unwrap();
+        assert_eq!(record(exit(5), 6), TrialState::Failed(own.clone()));
+        // Another process, this one, took the trial over.
+        lease(1, std::process::id());
+        assert_eq!(record(exit(4), 8), TrialState::Running);
+        assert_eq!(read_json::<Failure>(&trial.failed()).unwrap(), own);
         std::fs::write(trial.scores(), "{}").unwrap();
-        assert_eq!(record(exit(1), 3), TrialState::Done);
+        assert_eq!(record(exit(1), 8), TrialState::Done);
     }
 }

@@ -55,6 +55,9 @@ pub(crate) struct Failure {
     /// The end of what the process said.
     pub(crate) message: String,
     pub(crate) host: String,
+    /// The process that failed there; 0 in files of older versions.
+    #[serde(default)]
+    pub(crate) process: u32,
     /// Attempts so far.
     pub(crate) attempts: usize,
 }
@@ -142,7 +145,11 @@ mod tests {
         let state = || TrialState::of(&trial, now(), Duration::from_mins(1)).unwrap();
         assert_eq!(state(), TrialState::ToDo, "no folder");
         std::fs::create_dir_all(trial.path()).unwrap();
-        let failure = |class, attempts| Failure { class, message: "x".to_owned(), host: "n1".to_owned(), attempts };
+        let (message, host) = ("x".to_owned(), "n1".to_owned());
+        let failure = |class, attempts| {
+            let (message, host) = (message.clone(), host.clone());
+            Failure { class, message, host, process: 7, attempts }
+        };
         for (class, attempts, is_open) in [
             (FailureClass::Killed, 1, true),
             (FailureClass::Killed, 3, false),

@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use super::one_network::of_one_network;
 use super::pass::Pass;
 use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
+use crate::gradients::squared_norm;
+use crate::trainable::GRADIENT_NORM;
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check, check_not_negative, check_positive};
 
 /// Settings of SAM.
@@ -203,10 +205,13 @@ impl Strategy for Sam {
         let first = self.learner.gradients(&at_weights, context);
         let perturbed = self.config.perturbed(self.learner.network(), &first);
         let nearby = pass(&perturbed)?.task();
-        let losses = Tensor::cat(vec![at_weights.inner(), nearby.clone().inner()], 0);
+        let read = [at_weights.inner(), nearby.clone().inner()].into_iter();
+        let read = read.chain(squared_norm(self.learner.network(), &first)).collect();
         let second = context.gradients(&nearby, &perturbed);
-        let losses: Vec<f64> = losses.into_data().iter::<f64>().collect();
+        let losses: Vec<f64> = Tensor::cat(read, 0).into_data().iter::<f64>().collect();
         context.require_finite("the loss", losses[0])?;
+        // A gradient that overflowed in f16 makes the perturbed weights NaN, and the loss at them.
+        context.require_finite(GRADIENT_NORM, losses.get(2).copied().unwrap_or(0.0).sqrt())?;
         context.require_finite("the loss at the perturbed weights", losses[1])?;
         let gradient_norm = self.learner.update(second, context)?;
         let terms = vec![("sharpness".to_owned(), losses[1] - losses[0])];

@@ -51,7 +51,8 @@ impl LossScale {
     }
 
     /// Whether a step that failed with `error` is to be left out; the factor is then halved. Losses and their terms are not multiplied
-    /// by it, so one that is not finite is not its effect; at a factor of 1 the gradients overflow without it.
+    /// by it, so one that is not finite where the gradients before it are finite is not its effect; at a factor of 1 the gradients overflow
+    /// without it.
     pub(crate) fn forgives(&mut self, error: &FairnessError) -> bool {
         let overflowed = matches!(error, FairnessError::NotFinite { what, .. } if *what == GRADIENT_NORM);
         if !overflowed || self.factor <= 1.0 {

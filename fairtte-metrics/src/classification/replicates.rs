@@ -54,7 +54,7 @@ struct Row {
 #[derive(Clone, Debug)]
 pub(crate) struct SortedClasses {
     rows: Vec<Row>,
-    /// First places of the samples that are called negative.
+    /// Place of the first sample that is called negative.
     n_called: usize,
     readings: Readings,
     /// Of every run of samples in a bin: the bin, and whether the confidence is 1 - p.

@@ -56,8 +56,8 @@ pub fn layers() -> Vec<Layer> {
 }
 
 /// Operations per second that the instruction set in use reaches on all threads of the current rayon pool with numbers in
-/// registers: fused multiply-adds count twice. The best of runs of a few milliseconds each in half a second, in which a system that
-/// woke two threads on one core moves one of them.
+/// registers: fused multiply-adds count twice. The best of runs of a few milliseconds each in half a second, long
+/// enough for the system to move apart two threads that it woke on one core.
 pub fn peak() -> f64 {
     const STEPS: usize = 2_000_000;
     let run = || {

@@ -168,7 +168,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             ``[n]`` functions of time (:class:`StepFunction`).
         times : array [k]
             Other times, increasing, for the array or the steps; 54,000 samples at as many times take 23 GB. After the last observed
-            time of the fit the last value stays, that of an ``AFT`` continues.
+            time of the fit the last value stays; the curve of an ``AFT`` continues.
 
         Raises
         ------

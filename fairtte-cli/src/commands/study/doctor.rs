@@ -16,7 +16,7 @@ use crate::study::{
     Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions,
 };
 
-/// Failures of a machine at or above which it is named.
+/// Number of failures at or above which a machine is named.
 const MANY_FAILURES: usize = 3;
 
 /// Names that are listed before the rest is counted.
@@ -105,8 +105,7 @@ impl Trials {
     /// Machines on which trials failed that are not to blame themselves.
     fn machines(&self) -> Vec<Finding> {
         let mut by_host: BTreeMap<&str, usize> = BTreeMap::new();
-        let is_of_machine =
-            |class| matches!(class, FailureClass::Killed | FailureClass::Device | FailureClass::Unknown);
+        let is_of_machine = |class| matches!(class, FailureClass::Killed | FailureClass::Unknown);
         for (_, failure) in self.failed.iter().filter(|(_, failure)| is_of_machine(failure.class)) {
             *by_host.entry(&failure.host).or_default() += failure.attempts;
         }
@@ -119,9 +118,20 @@ impl Trials {
 
     /// Trials that were killed, and tasks whose log speaks of memory.
     fn memory(&self, tasks: &[String]) -> Vec<Finding> {
-        let is_killed = |(_, failure): &&(usize, Failure)| failure.class == FailureClass::Killed;
-        let killed: Vec<String> = self.failed.iter().filter(is_killed).map(|(place, _)| place.to_string()).collect();
+        let of = |class| {
+            let is_it = |(_, failure): &&(usize, Failure)| failure.class == class;
+            self.failed.iter().filter(is_it).map(|(place, _)| place.to_string()).collect::<Vec<_>>()
+        };
+        let (killed, of_device) = (of(FailureClass::Killed), of(FailureClass::Device));
         let mut found = Vec::new();
+        if !of_device.is_empty() {
+            found.push(Finding {
+                what: format!("the device failed in {}: places {}", counted(of_device.len(), "trial"), some(&of_device)),
+                help: "`fairtte study status` shows what it reported; where its memory is short, lower training.batch-size \
+                       with training.accumulate raised"
+                    .to_owned(),
+            });
+        }
         if !tasks.is_empty() {
             found.push(Finding {
                 what: format!("{} ran out of memory: {}", counted(tasks.len(), "task"), some(tasks)),
@@ -211,7 +221,7 @@ mod tests {
     use crate::study::{Holder, Task};
 
     fn failure(class: FailureClass, host: &str, attempts: usize) -> Failure {
-        Failure { class, message: String::new(), host: host.to_owned(), attempts }
+        Failure { class, message: String::new(), host: host.to_owned(), process: 7, attempts }
     }
 
     fn task(index: usize, state: TaskState, reason: &str) -> Task {

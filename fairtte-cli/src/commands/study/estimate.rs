@@ -1,8 +1,8 @@
 //! Hours of a study: `fairtte study plan --estimate` from the first steps of one training of every kind, `--bench FILE` from the
 //! rates that `fairtte bench` measured.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::CliError;
@@ -43,7 +43,7 @@ pub(super) fn hours(plan: &Plan, planned: &[Planned], places: &[usize]) -> Resul
 }
 
 /// Hours of the trainings at `places`, one at a time, at the rates of files that `fairtte bench` wrote, if none stops early; and the
-/// files with the devices of these rates. Every epoch trains on the training part and predicts the validation part; the parts are shares of
+/// files that were read for it with their devices. Every epoch trains on the training part and predicts the validation part; the parts are shares of
 /// the samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
 /// which train no network, take no time. Cost: the tables of every data set are read once.
 ///
@@ -58,7 +58,7 @@ pub(super) fn hours_of_bench(
 ) -> Result<(f64, String), CliError> {
     let reports = paths.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
     let mut samples: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut seconds = 0.0;
+    let (mut seconds, mut used) = (0.0, BTreeSet::new());
     for place in places {
         let run = &planned[*place].run;
         if run.estimator.is_some() {
@@ -68,12 +68,15 @@ pub(super) fn hours_of_bench(
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => *new.insert(label(run)?.0.n()),
         };
-        let found = reports.iter().find_map(|report| seconds_at(report, run, n as f64));
-        seconds += found.ok_or_else(|| lacks(paths, run))?;
+        let found =
+            reports.iter().enumerate().find_map(|(file, report)| Some((file, seconds_at(report, run, n as f64)?)));
+        let (file, found) = found.ok_or_else(|| lacks(paths, run))?;
+        seconds += found;
+        used.insert(file);
     }
-    let sources = paths.iter().zip(&reports);
-    let sources = sources.map(|(path, report)| format!("{} ({})", path.display(), report.device_words()));
-    Ok((seconds / 3600.0, format!("the rates of {}", sources.collect::<Vec<_>>().join(", "))))
+    let sources: Vec<String> =
+        used.into_iter().map(|file| format!("{} ({})", paths[file].display(), reports[file].device_words())).collect();
+    Ok((seconds / 3600.0, format!("the rates of {}", sources.join(", "))))
 }
 
 /// Channels and size of what the network of a run reads.

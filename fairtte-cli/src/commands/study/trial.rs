@@ -25,17 +25,14 @@ pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     // A trial that fails must not keep the others of its pack from running.
     let mut outcome = Ok(());
     for index in &arguments.index {
-        match one(&plan, *index, arguments) {
-            // On a lost device every other trial would fail too; they stay as they are.
-            Err(error) if interrupt::is_wanted() || matches!(error, CliError::DeviceFailed { is_lost: true, .. }) => {
-                return Err(error);
-            }
-            Err(error) => {
-                if let Err(earlier) = std::mem::replace(&mut outcome, Err(error)) {
-                    crate::error::print(&earlier);
-                }
-            }
-            Ok(()) => {}
+        let Err(error) = one(&plan, *index, arguments) else { continue };
+        // On a lost device every other trial would fail too; they stay as they are.
+        let is_last = interrupt::is_wanted() || matches!(error, CliError::DeviceFailed { is_lost: true, .. });
+        if let Err(earlier) = std::mem::replace(&mut outcome, Err(error)) {
+            crate::error::print(&earlier);
+        }
+        if is_last {
+            break;
         }
     }
     outcome
@@ -166,7 +163,8 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
 fn after(folder: &TrialFolder, class: FailureClass, message: String, holder: &Holder) -> Result<Failure, CliError> {
     let earlier: Option<Failure> = if folder.failed().exists() { Some(read_json(&folder.failed())?) } else { None };
     let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
-    let failure = Failure { class, message, host: holder.machine().to_owned(), attempts };
+    let (host, process) = (holder.machine().to_owned(), holder.process);
+    let failure = Failure { class, message, host, process, attempts };
     write_json(&folder.failed(), &failure)?;
     Ok(failure)
 }

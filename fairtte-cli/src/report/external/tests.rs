@@ -157,7 +157,10 @@ fn the_group_that_lost_more_is_named_whichever_way_round_the_pair_is() {
     assert!(
         set(0.2, 0.01).starts_with("age = <b>old & \"frail\"</b> fares worse in the external data than age = young")
     );
-    assert_eq!(set(0.2, 0.06), "No group's change of C^td differs from that of another by more than chance.");
+    assert_eq!(
+        set(0.2, 0.06),
+        "No group's change of C^td can be distinguished from that of another by more than chance."
+    );
     reports.metrics[0].attributes.clear();
     assert!(said(&reports).starts_with("No groups are in both cohorts"));
 }

@@ -111,7 +111,7 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     let size = |change: &GroupDifference| change.difference.value.map_or(0.0, f64::abs);
     let clear = tested.iter().filter(|(.., p)| *p < error).max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
     let Some((attribute, change, _)) = clear else {
-        return format!("No group's change of {label} differs from that of another by more than chance.");
+        return format!("No group's change of {label} can be distinguished from that of another by more than chance.");
     };
     let value = change.difference.value.unwrap_or(0.0);
     let is_worse = match (metric.no_best || metric.target.is_some(), metric.direction()) {

@@ -6,7 +6,7 @@ use super::Vectors;
 use super::lanes::{LONGEST, load};
 
 /// Transposes the first rows of `square`, as many as a vector has values, on any set: exchanges the off-diagonal quarters of ever larger
-/// squares, by two rotations and two selections for every pair of rows.
+/// squares, by two rotations and two selections for every pair of rows in each stage.
 #[inline(always)]
 pub(super) fn transpose<S: Vectors>(simd: S, square: &mut [S::f32s; LONGEST]) {
     macro_rules! stage {

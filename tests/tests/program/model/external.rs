@@ -100,7 +100,7 @@ fn the_test_part_beside_itself_differs_by_0_and_the_page_claims_nothing() {
     let verdict: Vec<&str> = found["verdict"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     assert_eq!(verdict.len(), 3);
     assert!(verdict[0].contains("cannot be distinguished from chance"), "{}", verdict[0]);
-    assert!(verdict[1].starts_with("No group's change of C^td differs"), "{}", verdict[1]);
+    assert!(verdict[1].starts_with("No group's change of C^td can be distinguished"), "{}", verdict[1]);
     // All 100 people are in the test part of the run.
     assert_eq!(found["in-both-cohorts"]["test-subjects"], 100);
     assert_eq!(

@@ -3,9 +3,7 @@
 //! settings or a page repeat an option is no evidence: results are compared without them. The options are those of the program's own definition, so that a new one without an entry fails here.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-#[path = "options/fixtures.rs"]
 mod fixtures;
-#[path = "options/table.rs"]
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
