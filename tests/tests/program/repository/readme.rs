@@ -61,8 +61,10 @@ fn names(page: &str) -> BTreeMap<&str, Option<&str>> {
 fn is_defined(name: &str, file: &Path, text: &str) -> bool {
     /// Enums that a macro defines from the list of what is registered.
     const BY_MACRO: [&str; 2] = ["StrategyConfig", "HeadConfig"];
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let module = if file.ends_with("mod.rs") { file.parent().unwrap() } else { file };
+    // `pub use depthwise::normed as normed_depthwise`.
+    let name = if name == "conv::normed_depthwise" { "normed" } else { name.rsplit("::").next().unwrap_or(name) };
+    let is_folder = ["mod.rs", "README.md"].iter().any(|name| file.ends_with(name));
+    let module = if is_folder { file.parent().unwrap() } else { file };
     let keywords = ["struct", "enum", "trait", "fn", "type", "const", "mod", "macro_rules!"];
     let ends = ["(", "<", " ", ";", ":", "{"];
     module.file_stem().is_some_and(|stem| stem == name)
