@@ -171,6 +171,16 @@ build() { program "$1" >/dev/null; }
 
 build_tests() { tests "$1" >/dev/null; }
 
+# build_all: the programs of flex and the devices and their tests, one after the other, because they are built into one folder.
+build_all() {
+    local device
+    try build_tests program
+    for device in flex "${devices[@]}"; do
+        try build "$device"
+        try build_tests "$device"
+    done
+}
+
 # computes DEVICE: whether the device takes a step of a small network.
 computes() {
     local device=$1 fairtte
@@ -315,13 +325,7 @@ profile() {
     esac
 }
 
-if is_wanted build; then
-    try build_tests program
-    for device in flex "${devices[@]}"; do
-        try build "$device"
-        try build_tests "$device"
-    done
-fi
+! is_wanted build || build_all
 { nvidia-smi || true; lscpu || true; } >"$results/machine.txt" 2>&1
 if is_wanted together || is_wanted bench || is_wanted profile; then
     # One after the other: programs are built into one folder.
@@ -338,13 +342,9 @@ if is_wanted together || is_wanted bench || is_wanted profile; then
     devices=("${found[@]}")
 fi
 if is_wanted together; then
-    for device in flex "${devices[@]}"; do
-        try build "$device"
-        try build_tests "$device"
-    done
-    try build_tests program
+    build_all
+    together
 fi
-! is_wanted together || together
 if is_wanted bench; then
     for device in "${devices[@]}"; do
         try bench "$device"

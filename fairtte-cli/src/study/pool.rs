@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::folder::{StudyFolder, TrialFolder};
 use super::lease::{Holder, Timing, time_of_server};
 use super::state::{Failure, FailureClass, TrialState};
-use crate::run_folder::{read_json, write_json};
 use crate::{CliError, exit::Exit, interrupt};
 
 /// Bytes of what a failed child said that are kept.
@@ -150,18 +149,13 @@ impl Ended {
     /// Whether the process itself recorded how it failed.
     fn has_recorded(&self, folder: &TrialFolder) -> Result<bool, CliError> {
         let is_ours = |failure: Failure| failure.process == self.process && failure.host == Holder::this().machine();
-        Ok(last(folder)?.is_some_and(is_ours))
+        Ok(Failure::of(folder)?.is_some_and(is_ours))
     }
 }
 
 /// Whether a trial has scores, or cannot be trained.
 fn has_result(folder: &TrialFolder) -> bool {
     folder.scores().exists() || folder.refused().exists()
-}
-
-/// The last failure of a trial.
-fn last(folder: &TrialFolder) -> Result<Option<Failure>, CliError> {
-    folder.failed().exists().then(|| read_json(&folder.failed())).transpose()
 }
 
 /// Records how a child ended that left no record: by a signal, by a panic outside the training, or before it had the trial. Nothing
@@ -172,9 +166,8 @@ fn record_failure(folder: &TrialFolder, ended: &Ended, timing: Timing) -> Result
     }
     let class = if ended.status.code().is_none() { FailureClass::Killed } else { FailureClass::Unknown };
     let message = format!("place {} of the manifest, {}: {}", ended.index, ended.status, ended.said.trim());
-    let (host, process) = (Holder::this().machine().to_owned(), ended.process);
-    let attempts = last(folder)?.map_or(1, |earlier| earlier.attempts + 1);
-    write_json(&folder.failed(), &Failure { class, message, host, process, attempts })
+    Failure::record(folder, class, message, &Holder { process: ended.process, ..Holder::this() })?;
+    Ok(())
 }
 
 #[cfg(all(test, unix))]
@@ -183,6 +176,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
 
     use super::*;
+    use crate::run_folder::{read_json, write_json};
 
     #[test]
     fn a_process_that_left_no_record_counts_as_an_attempt_unless_it_was_asked_to_stop() {

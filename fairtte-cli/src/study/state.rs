@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::TrialFolder;
 use super::halving::AtRung;
-use super::lease;
+use super::lease::{self, Holder};
 use crate::CliError;
-use crate::run_folder::read_json;
+use crate::run_folder::{read_json, write_json};
 
 /// Attempts after which a trial that was killed, or failed for an unknown reason, is not tried again.
 pub(crate) const MOST_ATTEMPTS: usize = 3;
@@ -63,6 +63,31 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The last failure of a trial, if there is one.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if the record cannot be read.
+    pub(crate) fn of(folder: &TrialFolder) -> Result<Option<Self>, CliError> {
+        folder.failed().exists().then(|| read_json(&folder.failed())).transpose()
+    }
+
+    /// Records a failure of a process, after the earlier ones of the trial.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if the record cannot be read or written.
+    pub(crate) fn record(
+        folder: &TrialFolder,
+        class: FailureClass,
+        message: String,
+        holder: &Holder,
+    ) -> Result<Self, CliError> {
+        let attempts = Self::of(folder)?.map_or(1, |earlier| earlier.attempts + 1);
+        let (host, process) = (holder.machine().to_owned(), holder.process);
+        let failure = Self { class, message, host, process, attempts };
+        write_json(&folder.failed(), &failure)?;
+        Ok(failure)
+    }
+
     /// Whether the trial is left alone until a person asks for it again.
     pub(crate) fn is_final(&self) -> bool {
         self.class.is_final() || self.attempts >= MOST_ATTEMPTS
@@ -110,8 +135,8 @@ impl TrialState {
         if let Some((_, _, Some(_))) = lease::held(folder, now, stale)? {
             return Ok(Self::Running);
         }
-        if folder.failed().exists() {
-            return Ok(Self::Failed(read_json(&folder.failed())?));
+        if let Some(failure) = Failure::of(folder)? {
+            return Ok(Self::Failed(failure));
         }
         if folder.rung().exists() {
             return Ok(Self::AtRung(read_json(&folder.rung())?));
@@ -134,7 +159,6 @@ impl TrialState {
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests {
     use super::*;
-    use crate::run_folder::write_json;
     use crate::study::StudyFolder;
 
     #[test]

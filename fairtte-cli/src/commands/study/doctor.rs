@@ -116,7 +116,7 @@ impl Trials {
         by_host.into_iter().filter(|(_, n)| *n >= MANY_FAILURES).map(finding).collect()
     }
 
-    /// Trials that were killed, and tasks whose log speaks of memory.
+    /// Trials that were killed or whose device failed, and tasks whose log speaks of memory.
     fn memory(&self, tasks: &[String]) -> Vec<Finding> {
         let of = |class| {
             let is_it = |(_, failure): &&(usize, Failure)| failure.class == class;
@@ -266,6 +266,17 @@ mod tests {
         assert!(gone[0].what.starts_with("place 7 ") && gone[1].what.starts_with("place 8 "), "{gone:?}");
         assert_eq!(trials.gone(None, stale).len(), 1, "without a queue only the clock speaks");
         assert_eq!(of(held(&queue)), ["1 task held: 17_2 (JobHeldUser)"]);
+    }
+
+    #[test]
+    fn a_device_that_failed_is_no_fault_of_the_machine_and_its_memory_has_advice() {
+        let failed = vec![(4, failure(FailureClass::Device, "n1", 3)), (6, failure(FailureClass::Device, "n1", 1))];
+        let trials = Trials { failed, running: Vec::new(), now: SystemTime::now() };
+        assert!(trials.machines().is_empty());
+        let found = trials.memory(&[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].what, "the device failed in 2 trials: places 4, 6");
+        assert!(found[0].help.contains("lower training.batch-size"), "{found:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::CliError;
 use crate::commands::bench::Report;
@@ -43,8 +43,8 @@ pub(super) fn hours(plan: &Plan, planned: &[Planned], places: &[usize]) -> Resul
 }
 
 /// Hours of the trainings at `places`, one at a time, at the rates of files that `fairtte bench` wrote, if none stops early; and the
-/// files that were read for it with their devices. Every epoch trains on the training part and predicts the validation part; the parts are shares of
-/// the samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
+/// files whose rates these are, with their devices. Every epoch trains on the training part and predicts the validation part; the parts
+/// are shares of the samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
 /// which train no network, take no time. Cost: the tables of every data set are read once.
 ///
 /// # Errors
@@ -101,18 +101,16 @@ fn lacks(paths: &[PathBuf], run: &RunFile) -> CliError {
         0 => String::new(),
         _ => format!(" --shape {}", sample(run).iter().map(usize::to_string).collect::<Vec<_>>().join("x")),
     };
-    let (first, others) =
-        paths.split_first().map_or((Path::new(""), &[][..]), |(first, others)| (first.as_path(), others));
-    let nor: Vec<String> = others.iter().map(|path| format!(", nor has {}", path.display())).collect();
-    let nor = nor.concat();
+    let nor: Vec<String> = paths.iter().skip(1).map(|path| format!(", nor has {}", path.display())).collect();
     let problem = format!(
-        "it has no rates of what \"{}\" trains{nor}, expected those of `fairtte bench --device {} --backbone {}{shape} --precision \
+        "it has no rates of what \"{}\" trains{}, expected those of `fairtte bench --device {} --backbone {}{shape} --precision \
          {precision} --output FILE`",
         run.name,
+        nor.concat(),
         run.device,
         backbone.name()
     );
-    CliError::RunFolder { path: first.to_owned(), problem }
+    CliError::RunFolder { path: paths.first().cloned().unwrap_or_default(), problem }
 }
 
 /// Seconds of a training, 0 if its method cannot be trained on the data.

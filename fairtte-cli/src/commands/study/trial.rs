@@ -11,7 +11,7 @@ use crate::commands::compare::is_about_the_method;
 use crate::commands::evaluate::Shown;
 use crate::commands::{train, use_threads};
 use crate::progress::say;
-use crate::run_folder::{read_json, remove_file, write_json, write_text};
+use crate::run_folder::{remove_file, write_json, write_text};
 use crate::study::{
     AtRung, Claim, Failure, FailureClass, Holder, Keep, Ladder, Lease, Next, Plan, Refusal, TrialFolder, TrialState,
     keep_only, score, time_of_server,
@@ -84,7 +84,7 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
     };
     if let Some(earlier) = lease.took_over.as_ref().filter(|earlier| !earlier.was_restarted() && !arguments.again) {
         let message = "its process vanished, or its machine".to_owned();
-        let failure = after(&folder, FailureClass::Killed, message, earlier)?;
+        let failure = Failure::record(&folder, FailureClass::Killed, message, earlier)?;
         if failure.is_final() {
             say(format!("{}: killed {} times; --again tries it again", planned.id, failure.attempts));
             lease.release();
@@ -155,18 +155,8 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
         (_, Exit::Data) => FailureClass::Data,
         _ => FailureClass::Unknown,
     };
-    after(folder, class, crate::error::sentence(&error), &Holder::this())?;
+    Failure::record(folder, class, crate::error::sentence(&error), &Holder::this())?;
     Err(error)
-}
-
-/// Records a failure after the earlier ones.
-fn after(folder: &TrialFolder, class: FailureClass, message: String, holder: &Holder) -> Result<Failure, CliError> {
-    let earlier: Option<Failure> = if folder.failed().exists() { Some(read_json(&folder.failed())?) } else { None };
-    let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
-    let (host, process) = (holder.machine().to_owned(), holder.process);
-    let failure = Failure { class, message, host, process, attempts };
-    write_json(&folder.failed(), &failure)?;
-    Ok(failure)
 }
 
 /// JSON without line breaks: there may be 20,000 of these files.

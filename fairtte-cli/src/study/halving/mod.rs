@@ -291,8 +291,7 @@ fn entrant(plan: &Plan, cell: usize, trial: usize, epochs: usize) -> Result<Opti
     let (mut overall, mut worst) = (Vec::new(), Vec::new());
     for place in plan.places_of(cell, trial) {
         let folder = plan.folder().trial(&plan.ids()[place]);
-        let is_lost = folder.refused().exists()
-            || (folder.failed().exists() && read_json::<Failure>(&folder.failed())?.is_final());
+        let is_lost = folder.refused().exists() || Failure::of(&folder)?.is_some_and(|failure| failure.is_final());
         if is_lost {
             return Ok(Some(Entrant { trial, overall: None, worst: None }));
         }
