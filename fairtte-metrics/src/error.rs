@@ -1,7 +1,6 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
-use crate::evaluation::Disagreement;
-use crate::evaluation::coverage::shortened;
+use crate::evaluation::disagreement::{Disagreement, shortened};
 
 /// Why a metric could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use fairtte_classical::{ClassicalError, Column, CovariateValues, Covariates};
 use fairtte_data::cohort::AttributeColumn;
+use fairtte_data::table::is_missing;
 use fairtte_metrics::Groups;
 
 /// A column of numbers with more distinct values than this is a number; otherwise its values are levels.
@@ -19,11 +20,10 @@ pub(crate) struct CovariateColumn {
 }
 
 impl CovariateColumn {
-    /// The same column without the values `missing`, whatever their case.
+    /// The same column without the values `missing`, as tables are read ([`is_missing`]).
     pub(crate) fn without(mut self, missing: &[String]) -> Self {
-        let is_missing = |value: &str| missing.iter().any(|text| text.to_lowercase() == value.to_lowercase());
         for value in &mut self.values {
-            value.take_if(|value| is_missing(value));
+            value.take_if(|value| is_missing(missing, value));
         }
         self
     }

@@ -8,8 +8,6 @@ pub(crate) mod bias;
 pub(crate) mod card;
 mod choice;
 mod classes;
-#[cfg(test)]
-mod contrast_tests;
 mod decisions;
 mod differences;
 mod download;
@@ -22,8 +20,6 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
-#[cfg(test)]
-mod layout_tests;
 mod masks;
 pub(crate) mod method_tests;
 mod metric_sections;

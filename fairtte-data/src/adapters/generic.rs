@@ -23,7 +23,7 @@ use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{Cohort, OutcomeConfig, Sample};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled, unnamed_unit};
 use crate::error::Place;
 use crate::features::default_missing_values;
 use crate::table::Table;
@@ -106,10 +106,6 @@ pub(super) fn time_column() -> String {
 
 pub(super) fn event_column() -> String {
     "event".to_owned()
-}
-
-pub(crate) fn unnamed_unit() -> String {
-    "time units".to_owned()
 }
 
 impl GenericConfig {

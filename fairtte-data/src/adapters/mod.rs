@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub use adni::{Adni, AdniConfig};
 pub use areds::{Areds, AredsConfig};
-pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;

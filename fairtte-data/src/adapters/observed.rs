@@ -8,7 +8,7 @@ use crate::DataError;
 use crate::cohort::Reason;
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime, OutcomeConfig};
-use crate::predictions::refuse_unused;
+use crate::table::cells::refuse_unused;
 
 /// Most values of a class that a note names.
 const MOST_NAMED: usize = 10;

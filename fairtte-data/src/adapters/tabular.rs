@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
-use super::generic::{event_column, time_column, unnamed_unit};
+use super::generic::{event_column, time_column};
 use super::observed::{Observed, OutcomeColumns, boxed, outcome_cells, provenance_of};
 use crate::cohort::OutcomeConfig;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
-use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled, unnamed_unit};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values,

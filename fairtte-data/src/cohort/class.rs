@@ -12,7 +12,7 @@
 use fairtte_metrics::classification::binary_at_horizon;
 use serde::{Deserialize, Serialize};
 
-use crate::cohort::{Cohort, Exclusion, Reason, Sample};
+use crate::cohort::{Cohort, Exclusion, Reason, Sample, unnamed_unit};
 use crate::{DataError, SettingsOf};
 
 /// The time of every sample of a class.
@@ -109,7 +109,7 @@ impl Cohort {
             ..sample.clone()
         };
         let samples = self.samples.iter().zip(&classes.positive).map(sample).collect();
-        Self { samples, provenance: None, time_unit: crate::adapters::unnamed_unit(), ..self.clone() }
+        Self { samples, provenance: None, time_unit: unnamed_unit(), ..self.clone() }
     }
 
     pub(super) fn no_times(&self, label: &str) -> DataError {

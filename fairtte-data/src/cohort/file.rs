@@ -17,10 +17,10 @@ use fairtte_metrics::{GroupId, Groups};
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
-use crate::adapters::unnamed_unit;
 use crate::cohort::FittedAttributes;
 use crate::cohort::Provenance;
 use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
+use crate::cohort::unnamed_unit;
 use crate::cohort::{AttributeColumn, Cohort, Sample};
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 

@@ -90,6 +90,11 @@ pub struct Cohort {
     pub cause: Option<u32>,
 }
 
+/// Unit of times whose unit is not known.
+pub(crate) fn unnamed_unit() -> String {
+    "time units".to_owned()
+}
+
 impl Cohort {
     /// Number of samples.
     pub fn n(&self) -> usize {
@@ -98,7 +103,7 @@ impl Cohort {
 
     /// Whether the unit of the times is known.
     pub fn has_time_unit(&self) -> bool {
-        self.time_unit != crate::adapters::unnamed_unit()
+        self.time_unit != unnamed_unit()
     }
 
     /// What the outcomes of the samples are; times where that is not known.
@@ -114,7 +119,7 @@ impl Cohort {
     /// The same samples as a training on masks reads them: every sample has its outcome, which is in its mask.
     #[must_use]
     pub fn of_masks(&self) -> Self {
-        Self { provenance: None, time_unit: crate::adapters::unnamed_unit(), ..self.clone() }
+        Self { provenance: None, time_unit: unnamed_unit(), ..self.clone() }
     }
 
     /// Number of observed events.

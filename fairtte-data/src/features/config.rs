@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::table::is_missing;
 use crate::{DataError, SettingsOf};
 
 /// Default of the maximum number of levels of a one-hot encoded column.
@@ -123,10 +124,4 @@ impl FeatureConfig {
     pub(super) fn is_missing(&self, cell: &str) -> bool {
         is_missing(&self.missing_values, cell)
     }
-}
-
-/// Whether `cell` is empty or one of `missing_values`.
-pub(crate) fn is_missing(missing_values: &[String], cell: &str) -> bool {
-    let cell = cell.trim();
-    cell.is_empty() || missing_values.iter().any(|text| text.trim().eq_ignore_ascii_case(cell))
 }

@@ -5,10 +5,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{MissingPolicy, is_missing};
+use super::config::MissingPolicy;
 use super::fit::{EXPECTED_NUMBER, EXPECTED_VALUE, Encoding, FittedColumn, TabularFeatures, folded, number};
 use super::table::{FeatureColumn, FeatureTable};
 use crate::DataError;
+use crate::table::is_missing;
 
 /// Features of every sample of a table.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,11 +13,11 @@ use ndarray::{Axis, aview1};
 use ndarray_stats::CorrelationExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::config::is_missing;
 use super::fit::{TabularFeatures, folded, number};
 use super::table::{FeatureColumn, FeatureTable};
 use crate::DataError;
 use crate::cohort::{Cohort, Sample};
+use crate::table::is_missing;
 
 /// Minimum number of training samples for the search.
 const FEWEST_SAMPLES: usize = 10;

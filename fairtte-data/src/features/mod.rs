@@ -23,7 +23,7 @@ mod table;
 mod tests;
 
 pub use config::{FeatureChoice, FeatureConfig, MissingPolicy};
-pub(crate) use config::{default_max_levels, default_missing_values, is_missing};
+pub(crate) use config::{default_max_levels, default_missing_values};
 pub use encode::{FeatureMatrix, NewlyMissing, UnknownCategory};
 pub use fit::{Encoding, FittedColumn, LeftOutColumn, TabularFeatures};
 pub use leak::{LeakSign, LeakWarning, leak_warnings};

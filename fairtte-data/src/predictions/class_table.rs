@@ -11,16 +11,17 @@ use std::path::Path;
 use fairtte_metrics::{SURVIVAL_TOLERANCE, SampleId, SubjectId};
 
 use crate::DataError;
-use crate::adapters::unnamed_unit;
 use crate::cohort::label_rule::parse_event;
+use crate::cohort::unnamed_unit;
 use crate::cohort::{Cohort, Sample};
 use crate::nearest::nearest;
 use crate::predictions::file::{SAMPLE, read_samples};
 use crate::predictions::other_scale::OtherScale;
-use crate::predictions::outcomes::{ColumnNames, invalid, is_same, refuse_unused};
+use crate::predictions::outcomes::{ColumnNames, invalid, is_same};
 use crate::predictions::sample_table::{OutsideTable, SUBJECT, named_or_either, read_subjects, refuse_roles, samples};
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
+use crate::table::cells::refuse_unused;
 use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma};
 
 pub(crate) const PROBABILITY: &str = "probability";

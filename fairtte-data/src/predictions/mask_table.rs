@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::SampleId;
 
 use crate::DataError;
-use crate::adapters::unnamed_unit;
+use crate::cohort::unnamed_unit;
 use crate::cohort::{Cohort, Sample};
 use crate::nearest::nearest;
 use crate::predictions::file::{SAMPLE, read_samples};

@@ -16,7 +16,7 @@ mod scored_table;
 mod values;
 
 pub(crate) use file::{SAMPLE, read_samples};
-pub(crate) use outcomes::{invalid, refuse_unused};
+pub(crate) use outcomes::invalid;
 pub(crate) use sample_table::named_or_either;
 
 pub use class_table::{ClassOptions, ClassTable, read_class_table};

@@ -6,9 +6,9 @@ use fairtte_metrics::{Outcomes, SampleId};
 
 use crate::cohort::AttributeColumn;
 use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
-use crate::nearest::nearest;
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
+use crate::table::cells::refuse_unused;
 use crate::table::decimal::{DECIMAL_POINT, has_decimal_comma};
 use crate::{DataError, Place};
 
@@ -127,25 +127,6 @@ pub(crate) fn outcomes(table: &Table, names: &ColumnNames, samples: &[SampleId])
         Ok(RowOutcome { time, event, competing })
     };
     cells.map(outcome).collect()
-}
-
-/// Refuses a value that no cell of a column has, `is_it` being true of none.
-pub(crate) fn refuse_unused(
-    path: &Path,
-    column: &str,
-    value: &str,
-    cells: &[Option<String>],
-    is_it: impl Fn(&str) -> bool,
-) -> Result<(), DataError> {
-    if cells.is_empty() || cells.iter().flatten().any(|text| is_it(text)) {
-        return Ok(());
-    }
-    Err(DataError::NoSuchValue {
-        column: column.to_owned(),
-        value: value.to_owned(),
-        path: path.to_owned(),
-        nearest: nearest(value, cells.iter().flatten().map(String::as_str)),
-    })
 }
 
 /// The same text, or the same number (`2` and `2.0`).

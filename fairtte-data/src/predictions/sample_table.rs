@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 
 use crate::DataError;
-use crate::adapters::unnamed_unit;
 use crate::cohort::attributes::{MOST_LEVELS, same_ignoring_case};
+use crate::cohort::unnamed_unit;
 use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample, is_record, read_cohort};
 use crate::nearest::{nearest, synonym};
 use crate::predictions::file::{SAMPLE, either_column, read_samples};

@@ -12,8 +12,8 @@ use std::path::Path;
 use ndarray::{Array2, Axis};
 
 use crate::DataError;
-use crate::adapters::unnamed_unit;
 use crate::cohort::Cohort;
+use crate::cohort::unnamed_unit;
 use crate::nearest::nearest;
 use crate::predictions::curve_columns::{Curves, check_grid, look_alike, read_survival, refuse_decimal_comma};
 use crate::predictions::file::{SAMPLE, read_samples};

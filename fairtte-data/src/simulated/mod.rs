@@ -45,9 +45,7 @@ mod error;
 mod write;
 
 #[cfg(test)]
-mod bias_tests;
-#[cfg(test)]
-mod file_tests;
+mod tests;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -14,8 +14,6 @@ mod config;
 mod file;
 mod identical;
 pub(crate) mod leak;
-#[cfg(test)]
-mod leak_tests;
 pub(crate) mod part;
 mod record;
 mod rounding;

@@ -4,6 +4,7 @@
 //! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
 
 pub(crate) mod bytes;
+pub(crate) mod cells;
 pub(crate) mod decimal;
 mod guard;
 mod pages;
@@ -21,9 +22,9 @@ use polars::prelude::{
 };
 use rayon::prelude::*;
 
+pub use self::cells::is_missing;
 use self::guard::{guarded, require_threads};
 use crate::error::Place;
-use crate::features::is_missing;
 use crate::nearest::nearest;
 use crate::{DataError, write_atomically};
 
@@ -265,7 +266,7 @@ impl Table {
         Ok(trimmed.collect())
     }
 
-    /// As [`text`](Self::text); a cell that is one of `missing`, whatever its case, is `None` as well.
+    /// As [`text`](Self::text); a cell that [`is_missing`] is `None` as well.
     pub(crate) fn text_without(&self, name: &str, missing: &[String]) -> Result<Vec<Option<String>>, DataError> {
         let mut cells = self.text(name)?;
         for cell in &mut cells {

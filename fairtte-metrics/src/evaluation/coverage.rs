@@ -6,11 +6,10 @@
 //! year of 12). So a moderate difference is an error only if it is near the factor of two units of time **and** the mean
 //! curve is far from the Kaplan-Meier curve as it is, and less than half as far after the conversion.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
+use crate::evaluation::disagreement::{Disagreement, UnitFactor};
 use crate::evaluation::time_window::Covered;
 use crate::resampling::bootstrap::quantile;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
@@ -138,65 +137,6 @@ fn share(n: usize, of: usize, what: &str) -> String {
     let percent = 100.0 * n as f64 / of as f64;
     let digits = usize::from(percent < 10.0);
     format!("{percent:.digits$} % of the {what} ({n} of {of})")
-}
-
-/// A time with six significant digits, for a message.
-pub(crate) fn shortened(time: f64) -> f64 {
-    format!("{time:.5e}").parse().unwrap_or(time)
-}
-
-/// How times of curves and observed times disagree.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Disagreement {
-    /// No event lies within the times of the curves.
-    NoOverlap(Option<UnitFactor>),
-    /// The curves are more than 50 times as long as the follow-up, or half of the samples more than 50 times as long as
-    /// the curves.
-    HardlyAny(Option<UnitFactor>),
-    /// The ranges differ by about the factor of two units, and the curves fit the outcomes far better after conversion.
-    OtherUnits(UnitFactor),
-}
-
-/// A conversion of outcome times into the unit of the curves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct UnitFactor {
-    /// Unit that the curves seem to have.
-    pub curves: &'static str,
-    /// Unit that the outcomes seem to have.
-    pub outcomes: &'static str,
-    /// Number of the smaller unit in the larger.
-    pub factor: f64,
-    /// Whether the outcome times must be multiplied by the factor; otherwise they must be divided by it.
-    pub multiply: bool,
-}
-
-impl UnitFactor {
-    /// What an outcome time must be multiplied by.
-    fn scale(&self) -> f64 {
-        if self.multiply { self.factor } else { self.factor.recip() }
-    }
-}
-
-impl fmt::Display for UnitFactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { curves, outcomes, factor, multiply } = self;
-        let verb = if *multiply { "multiply" } else { "divide" };
-        write!(f, "they look like {curves} and {outcomes}; {verb} the outcome times by {factor}")
-    }
-}
-
-impl fmt::Display for Disagreement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let same = "; if the unit is the same, censor the outcomes or cut the curves where the shorter of the two ends";
-        match self {
-            Self::NoOverlap(Some(factor)) => factor.fmt(f),
-            Self::HardlyAny(Some(factor)) | Self::OtherUnits(factor) => write!(f, "{factor}{same}"),
-            Self::NoOverlap(None) => {
-                f.write_str("no event lies within the times of the curves, expected the same unit of time")
-            }
-            Self::HardlyAny(None) => write!(f, "they hardly overlap, expected the same unit of time{same}"),
-        }
-    }
 }
 
 /// Checks that the times of `curves` and the observed times can be in the same unit.

@@ -11,6 +11,7 @@ pub(crate) mod classes;
 pub(crate) mod cohorts;
 pub(crate) mod coverage;
 pub(crate) mod decisions;
+pub(crate) mod disagreement;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
@@ -49,8 +50,9 @@ pub use cohorts::{
     ClassCohort, ClassCohorts, CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort,
     evaluate_class_cohorts, evaluate_cohorts,
 };
-pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
+pub use coverage::{Coverage, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
+pub use disagreement::{Disagreement, UnitFactor};
 pub use evaluate::{evaluate, times_read};
 pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups, describe_groups_of_cause};
 pub use horizon_classes::{HorizonReport, LeftOut, evaluate_at_horizon};

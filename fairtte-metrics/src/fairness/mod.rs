@@ -9,4 +9,4 @@ pub use groups::Groups;
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 
 #[cfg(test)]
-mod fairseg_tests;
+mod tests;

@@ -23,15 +23,6 @@ pub use voxel_type::ByteOrder;
 pub(super) use voxel_type::VoxelType;
 
 #[cfg(test)]
-#[expect(
-    clippy::unwrap_used,
-    clippy::needless_pass_by_value,
-    clippy::float_cmp,
-    clippy::cast_possible_truncation,
-    reason = "a failing unwrap is a failing test; recorded values are compared as they stand"
-)]
-mod case_tests;
-#[cfg(test)]
 #[expect(clippy::cast_possible_wrap, reason = "extents of made-up volumes are small")]
 mod make;
 #[cfg(test)]

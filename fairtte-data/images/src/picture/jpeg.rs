@@ -218,5 +218,4 @@ fn pairs(bytes: &[u8]) -> Vec<u16> {
 }
 
 #[cfg(test)]
-#[path = "jpeg_tests.rs"]
 mod tests;

@@ -25,17 +25,7 @@ mod tables;
 mod visits;
 
 #[cfg(test)]
-mod fixture_tests;
-#[cfg(test)]
-mod generated_tests;
-#[cfg(test)]
-mod option_tests;
-#[cfg(test)]
-mod rule_tests;
-#[cfg(test)]
-mod second_tests;
-#[cfg(test)]
-mod table_tests;
+mod tests;
 
 use std::path::Path;
 

@@ -18,8 +18,6 @@ mod dbgap;
 mod files;
 mod grades;
 mod images;
-#[cfg(test)]
-mod laws;
 mod name;
 mod people;
 mod rule;

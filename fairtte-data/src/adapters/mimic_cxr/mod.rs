@@ -13,9 +13,6 @@
 //! | licence, access | PhysioNet Credentialed Health Data License; training and a signed agreement; redistribution is not allowed |
 
 mod config;
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-mod laws;
 mod race;
 mod rule;
 mod tables;

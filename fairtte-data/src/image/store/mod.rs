@@ -12,6 +12,7 @@ mod damage;
 mod index;
 mod mmap;
 mod plan;
+mod shard;
 #[cfg(all(test, feature = "dicom"))]
 #[expect(
     clippy::unwrap_used,
@@ -19,8 +20,7 @@ mod plan;
     clippy::cast_possible_wrap,
     reason = "a failing unwrap is a failing test; made-up values are small"
 )]
-mod series_tests;
-mod shard;
+mod tests;
 
 use std::collections::HashMap;
 use std::fmt;

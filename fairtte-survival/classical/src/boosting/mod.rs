@@ -199,6 +199,4 @@ impl SurvivalModel for GradientBoostedCox {
 }
 
 #[cfg(test)]
-mod laws;
-#[cfg(test)]
 mod tests;

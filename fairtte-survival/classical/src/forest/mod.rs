@@ -226,8 +226,4 @@ fn tree_stream(seed: u64, tree: usize) -> rand_chacha::ChaCha8Rng {
 }
 
 #[cfg(test)]
-mod laws;
-#[cfg(test)]
-mod out_of_bag_tests;
-#[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a test that skips says so")]
 
 mod files;
+mod laws;
 mod second;
 
 use std::collections::BTreeMap;

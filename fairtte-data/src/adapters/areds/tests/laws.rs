@@ -4,10 +4,10 @@
 
 use proptest::prelude::*;
 
-use super::images::Listed;
-use super::people::DirectoryMap;
-use super::rule::AredsRule;
-use super::*;
+use super::super::images::Listed;
+use super::super::people::DirectoryMap;
+use super::super::rule::AredsRule;
+use super::super::*;
 use crate::cohort::{Label, LabelRule as _};
 
 /// One row of a fundus table: person, visit, grades of the right and the left eye.

@@ -6,8 +6,8 @@ use ndarray::Array2;
 use proptest::prelude::*;
 use rand::seq::SliceRandom as _;
 
-use super::tree::TreeNode;
-use super::*;
+use super::super::tree::TreeNode;
+use super::super::*;
 use crate::ColumnsPerSplit;
 
 /// Samples with distinct times: the first column says when the event comes, the second takes four values, the last is constant.

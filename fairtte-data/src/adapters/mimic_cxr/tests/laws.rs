@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::tests::{FILES, cohort_of};
-use super::*;
+use super::super::*;
+use super::{FILES, cohort_of};
 
 /// Tables of a few people with a few images and stays each; dates around two turns of the century.
 fn tables() -> impl Strategy<Value = [Vec<String>; 3]> {

@@ -4,7 +4,7 @@ use ndarray::Array2;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
-use super::*;
+use super::super::*;
 use crate::ColumnsPerSplit;
 
 /// The hazard rises with the first column; the second and third say nothing.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::civil::{Date, date};
 use proptest::prelude::*;
 
-use super::config::{FinalVisit, Rounding, ScanOfDay};
-use super::rule::{Fate, History, RuleOptions, Scan, days_between, label_scans};
+use super::super::config::{FinalVisit, Rounding, ScanOfDay};
+use super::super::rule::{Fate, History, RuleOptions, Scan, days_between, label_scans};
 
 fn day(days: i64) -> Date {
     date(2005, 1, 1).saturating_add(jiff::SignedDuration::from_hours(24 * days))

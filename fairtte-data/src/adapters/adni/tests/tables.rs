@@ -5,10 +5,10 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use super::fixture_tests::{changed_tables, fixtures, outcome};
-use super::image_files::ImageFiles;
-use super::option_tests::{folder, lines};
-use super::*;
+use super::super::image_files::ImageFiles;
+use super::super::*;
+use super::fixtures::{changed_tables, fixtures, outcome};
+use super::options::{folder, lines};
 
 /// The message for the fixture tables with `from` replaced by `to`, without the path of the folder.
 fn message(from: &str, to: &str) -> String {

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::*;
+use super::super::*;
 use crate::cohort::Exclusions;
 use crate::table::Table;
 use crate::{Cohort, FittedAttributes, build_cohort};

@@ -1,30 +1,30 @@
 //! What every page keeps to: links in the order of the sections, tables that scroll, and print without what screens need.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use super::template::environment;
+use super::super::template::environment;
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("../style.css");
 /// Pages whose sections have fixed names.
 const PAGES: [(&str, &str); 7] = [
-    ("page.html", include_str!("page.html")),
-    ("choice.html", include_str!("choice.html")),
-    ("models.html", include_str!("models/models.html")),
-    ("classes.html", include_str!("classes/classes.html")),
-    ("masks.html", include_str!("masks/masks.html")),
-    ("external.html", include_str!("external/external.html")),
-    ("bias/page.html", include_str!("bias/page.html")),
+    ("page.html", include_str!("../page.html")),
+    ("choice.html", include_str!("../choice.html")),
+    ("models.html", include_str!("../models/models.html")),
+    ("classes.html", include_str!("../classes/classes.html")),
+    ("masks.html", include_str!("../masks/masks.html")),
+    ("external.html", include_str!("../external/external.html")),
+    ("bias/page.html", include_str!("../bias/page.html")),
 ];
 /// Other templates with tables of numbers.
 const PARTS: [(&str, &str); 9] = [
-    ("samples.html", include_str!("samples.html")),
-    ("explain.html", include_str!("explain.html")),
-    ("bias/numbers.html", include_str!("bias/numbers.html")),
-    ("numbers.html", include_str!("numbers.html")),
-    ("differences.html", include_str!("differences.html")),
-    ("sheet.html", include_str!("sheet.html")),
-    ("class-table.html", include_str!("class-table.html")),
-    ("who.html", include_str!("who.html")),
-    ("method_tests/section.html", include_str!("method_tests/section.html")),
+    ("samples.html", include_str!("../samples.html")),
+    ("explain.html", include_str!("../explain.html")),
+    ("bias/numbers.html", include_str!("../bias/numbers.html")),
+    ("numbers.html", include_str!("../numbers.html")),
+    ("differences.html", include_str!("../differences.html")),
+    ("sheet.html", include_str!("../sheet.html")),
+    ("class-table.html", include_str!("../class-table.html")),
+    ("who.html", include_str!("../who.html")),
+    ("method_tests/section.html", include_str!("../method_tests/section.html")),
 ];
 
 /// The texts between `start` and the next quotation mark.

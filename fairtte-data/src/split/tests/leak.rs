@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::*;
+use super::super::*;
 use crate::cohort::Sample;
 
 /// Samples as (sample, subject, eye).

@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+mod laws;
+
 use ndarray::Array2;
 use serde::Deserialize;
 
@@ -117,7 +119,7 @@ fn matrix(rows: &[Vec<f64>]) -> Array2<f64> {
 }
 
 fn golden() -> (Golden, Array2<f64>, Array2<f64>, Outcomes) {
-    let golden: Golden = serde_json::from_str(include_str!("../../tests/golden/boosting.json")).unwrap();
+    let golden: Golden = serde_json::from_str(include_str!("../../../tests/golden/boosting.json")).unwrap();
     let (x, new) = (matrix(&golden.x), matrix(&golden.x_new));
     let outcomes = Outcomes::new(golden.time.clone(), golden.event.clone()).unwrap();
     (golden, x, new, outcomes)

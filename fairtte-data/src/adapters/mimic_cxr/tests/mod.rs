@@ -1,5 +1,7 @@
 //! The made-up tables of `tests/fixtures/mimic` under the default and every option.
 
+mod laws;
+
 use std::io::Write as _;
 use std::path::Path;
 

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use super::fixture_tests::{cohort, fixtures, outcome};
-use super::*;
+use super::super::*;
+use super::fixtures::{cohort, fixtures, outcome};
 
 const LIST_HEADER: &str = "Image Data ID,Subject,Sex,Age,Modality,Description,Acq Date\n";
 
@@ -207,13 +207,13 @@ fn the_hash_follows_what_decides_the_labels_and_nothing_else() {
     let first = hash(AdniConfig::new(fixtures()));
     assert_eq!(first.len(), 64);
     let changed = |from: &str, to: &str| {
-        let folder = super::fixture_tests::changed_tables(|_, text| text.replace(from, to));
+        let folder = super::fixtures::changed_tables(|_, text| text.replace(from, to));
         hash(AdniConfig::new(folder.path()))
     };
     for (from, to) in [("\n", "\r\n"), ("\"ADNI2\"", "ADNI2"), ("2014-03-07 00:00:00.0", ""), ("\"I9000", "\"9000")] {
         assert_eq!(changed(from, to), first, "{from}");
     }
-    let reversed = super::fixture_tests::changed_tables(|_, text| {
+    let reversed = super::fixtures::changed_tables(|_, text| {
         let (header, rows) = text.split_once('\n').unwrap();
         // The two scans of one day keep their order: which of them is kept depends on it.
         let mut rows: Vec<&str> = rows.lines().collect();
@@ -241,7 +241,7 @@ fn shuffled_rows_give_the_same_cohort_in_another_order() {
     };
     let before = sorted(AdniConfig::new(fixtures()));
     for seed in 0..20_u64 {
-        let folder = super::fixture_tests::changed_tables(|_, text| {
+        let folder = super::fixtures::changed_tables(|_, text| {
             let (header, rows) = text.split_once('\n').unwrap();
             let mut rows: Vec<&str> = rows.lines().collect();
             let key = |row: &str| {

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::test_reports::report;
-use super::tests::page;
-use super::{EpochPoint, render_page};
+use super::super::test_reports::report;
+use super::super::{EpochPoint, render_page};
+use super::page;
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("../style.css");
 const TEXT: f64 = 4.5;
 const GRAPHIC: f64 = 3.0;
 /// Names of colours that only decorate, and of backgrounds.
@@ -17,11 +17,11 @@ const BACKGROUNDS: [&str; 2] = ["page", "panel"];
 /// Every template with colours of its own.
 const TEMPLATES: [(&str, &str); 6] = [
     ("style.css", STYLE),
-    ("page.html", include_str!("page.html")),
-    ("choice.html", include_str!("choice.html")),
-    ("study.html", include_str!("study.html")),
-    ("explain.html", include_str!("explain.html")),
-    ("samples.html", include_str!("samples.html")),
+    ("page.html", include_str!("../page.html")),
+    ("choice.html", include_str!("../choice.html")),
+    ("study.html", include_str!("../study.html")),
+    ("explain.html", include_str!("../explain.html")),
+    ("samples.html", include_str!("../samples.html")),
 ];
 
 type Colour = [f64; 3];

@@ -1,6 +1,9 @@
 //! The table and the page as a whole, on reports with known numbers.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod contrast;
+mod layout;
+
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;
 

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use jiff::civil::{Date, date};
 use proptest::prelude::*;
 
-use super::AdniConfig;
-use super::option_tests::lines;
+use super::super::AdniConfig;
+use super::options::lines;
 
 fn day(days: i64) -> Date {
     date(2005, 1, 1).saturating_add(jiff::SignedDuration::from_hours(24 * days))

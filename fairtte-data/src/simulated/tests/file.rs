@@ -12,8 +12,8 @@ use nifti::{NiftiObject as _, NiftiVolume as _, ReaderOptions};
 
 use fairtte_images::drawn::{Attributes, Race};
 
-use super::causal::{CausalModel, Sample};
-use super::*;
+use super::super::causal::{CausalModel, Sample};
+use super::super::*;
 
 const ADULT: Attributes = Attributes { female: false, age: 50, race: Race::White };
 

@@ -1,5 +1,8 @@
 //! Made-up files of every version, byte order, type and compression, and malicious ones.
 
+#[expect(clippy::needless_pass_by_value, reason = "a short test helper")]
+mod cases;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+mod laws;
+mod out_of_bag;
+
 use ndarray::Array2;
 use serde::Deserialize;
 
@@ -33,7 +36,7 @@ struct GoldenTree {
 }
 
 fn golden() -> (Golden, Array2<f64>, Outcomes) {
-    let golden: Golden = serde_json::from_str(include_str!("../../tests/golden/tree.json")).unwrap();
+    let golden: Golden = serde_json::from_str(include_str!("../../../tests/golden/tree.json")).unwrap();
     let x = Array2::from_shape_fn((golden.x.len(), golden.x[0].len()), |(row, column)| golden.x[row][column]);
     let outcomes = Outcomes::new(golden.time.clone(), golden.event.clone()).unwrap();
     (golden, x, outcomes)
@@ -108,7 +111,7 @@ struct DrawnTree {
 #[test]
 fn a_tree_of_drawn_samples_is_that_of_scikit_survival_node_by_node() {
     let (_, x, outcomes) = golden();
-    let golden: GoldenDrawn = serde_json::from_str(include_str!("../../tests/golden/tree_drawn.json")).unwrap();
+    let golden: GoldenDrawn = serde_json::from_str(include_str!("../../../tests/golden/tree_drawn.json")).unwrap();
     let training = Training::new(&x, &outcomes).unwrap();
     let n_later = training.event_times_from();
     for of in golden.trees {

@@ -7,8 +7,8 @@ use ndarray::{Array2, Axis};
 use proptest::prelude::*;
 use rand::seq::SliceRandom as _;
 
-use super::tree::TreeNode;
-use super::*;
+use super::super::tree::TreeNode;
+use super::super::*;
 use crate::ColumnsPerSplit;
 
 /// The first column says when the event comes, the last is constant.

@@ -4,8 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-use super::option_tests::lines;
-use super::*;
+use super::super::*;
+use super::options::lines;
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -2,8 +2,8 @@
 //! `FairTTE` appendix F.4 over the hidden truth, 20,000 subjects; the limits were set from their sampling error
 //! before the first run: noise below about 2.5 standard errors, a real effect well above twice that.
 
-use super::causal::{CausalModel, Sample};
-use super::config::{BiasKnobs, BiasedAttribute, SimulationConfig};
+use super::super::causal::{CausalModel, Sample};
+use super::super::config::{BiasKnobs, BiasedAttribute, SimulationConfig};
 
 /// Disparities between group 1 and group 0.
 #[derive(Debug)]

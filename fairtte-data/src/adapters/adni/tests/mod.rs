@@ -1,0 +1,6 @@
+mod fixtures;
+mod generated;
+mod options;
+mod rule;
+mod second;
+mod tables;

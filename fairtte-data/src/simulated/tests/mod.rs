@@ -1,0 +1,2 @@
+mod bias;
+mod file;
