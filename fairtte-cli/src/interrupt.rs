@@ -1,12 +1,16 @@
 //! Requests to stop: Ctrl-C, and the signals of schedulers (SIGTERM; SIGUSR1, which SLURM can send some time before its
 //! limit; SIGHUP). A training completes its step, saves its state and prints how to resume it; outside a training, and
-//! on a second request other than SIGUSR1, the program exits at once. At any moment every result is complete or absent; at most
+//! on a second request other than SIGUSR1, the program exits at once (while it [holds](holding) a trial, within seconds, after giving it back). At any moment every result is complete or absent; at most
 //! a hidden temporary file, which nothing reads, is left behind.
 //!
 //! Ctrl-C ends with the usual exit code; the signals of a scheduler end with the code that requests a restart.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+#[cfg(feature = "train")]
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, LazyLock};
+#[cfg(feature = "train")]
+use std::time::Duration;
 
 use crate::exit::Exit;
 
@@ -111,6 +115,58 @@ pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     training(&STOP)
 }
 
+/// Whether a training runs.
+#[cfg(feature = "train")]
+static TRAINS: AtomicBool = AtomicBool::new(false);
+/// Whether [`holding`] decides what a request outside a training does.
+#[cfg(feature = "train")]
+static HOLDS: AtomicBool = AtomicBool::new(false);
+
+/// For how long a request waits for the next training, which saves its state, or for the end of the work.
+#[cfg(feature = "train")]
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs `work`, parts of which are trainings, while the program holds something that others wait for. A request to stop that comes
+/// while none of them runs ends the program as well, but only after [`GRACE`] and `give_back`.
+#[cfg(feature = "train")]
+pub(crate) fn holding<T>(give_back: impl FnOnce() + Send + 'static, work: impl FnOnce() -> T) -> T {
+    let _released_after = Held::new();
+    let (end, ended) = channel::<()>();
+    std::thread::spawn(move || watch(&ended, give_back));
+    let found = work();
+    drop(end);
+    found
+}
+
+/// Ends the program once a stop is requested and no training has run for a while.
+#[cfg(feature = "train")]
+#[expect(clippy::exit, reason = "the user requested it; results are complete or absent at any moment")]
+fn watch(ended: &Receiver<()>, give_back: impl FnOnce()) {
+    let step = Duration::from_millis(100);
+    let mut waited = Duration::ZERO;
+    while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
+        waited = if is_wanted() && !TRAINS.load(Ordering::Relaxed) { waited + step } else { Duration::ZERO };
+        if waited >= GRACE {
+            give_back();
+            std::process::exit(i32::from(exit() as u8));
+        }
+    }
+}
+
+/// Asks another process of this program to stop: with SIGUSR1, which never ends a training at once.
+#[cfg(all(feature = "train", unix))]
+#[expect(unsafe_code, reason = "signals are sent by a function of C")]
+pub(crate) fn ask_to_stop(process: u32) {
+    if let Ok(process) = libc::pid_t::try_from(process) {
+        // SAFETY: the function takes two numbers; it fails without effect where there is no such process.
+        unsafe { libc::kill(process, libc::SIGUSR1) };
+    }
+}
+
+/// Other systems have no signals.
+#[cfg(all(feature = "train", not(unix)))]
+pub(crate) fn ask_to_stop(_process: u32) {}
+
 /// Exists while a training runs, which may end by a panic.
 #[cfg(feature = "train")]
 struct Inside;
@@ -118,21 +174,49 @@ struct Inside;
 #[cfg(feature = "train")]
 impl Inside {
     fn new() -> Self {
-        Self::set(false);
+        TRAINS.store(true, Ordering::Relaxed);
+        set_outside(false);
         Self
     }
+}
 
-    fn set(outside: bool) {
-        AT_ONCE.store(outside, Ordering::Relaxed);
-        #[cfg(unix)]
-        OUTSIDE.store(outside, Ordering::Relaxed);
-    }
+/// Whether a request ends the program at once.
+#[cfg(feature = "train")]
+fn set_outside(outside: bool) {
+    AT_ONCE.store(outside, Ordering::Relaxed);
+    #[cfg(unix)]
+    OUTSIDE.store(outside, Ordering::Relaxed);
 }
 
 #[cfg(feature = "train")]
 impl Drop for Inside {
     fn drop(&mut self) {
-        Self::set(true);
+        TRAINS.store(false, Ordering::Relaxed);
+        // A request that came during the training keeps what it set: the next one ends the program at once.
+        if !HOLDS.load(Ordering::Relaxed) {
+            set_outside(true);
+        }
+    }
+}
+
+/// Exists while [`holding`] runs its work, which may end by a panic.
+#[cfg(feature = "train")]
+struct Held;
+
+#[cfg(feature = "train")]
+impl Held {
+    fn new() -> Self {
+        HOLDS.store(true, Ordering::Relaxed);
+        set_outside(false);
+        Self
+    }
+}
+
+#[cfg(feature = "train")]
+impl Drop for Held {
+    fn drop(&mut self) {
+        HOLDS.store(false, Ordering::Relaxed);
+        set_outside(true);
     }
 }
 

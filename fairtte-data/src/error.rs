@@ -356,7 +356,7 @@ pub enum DataError {
         sample: Box<str>,
         /// The file that is read later.
         path: Box<Path>,
-        /// Its row, the first after the header being 2.
+        /// Its row as people count: of a table of text the header is row 1, of Parquet the first sample.
         row: usize,
         /// Its value.
         value: Box<str>,

@@ -54,14 +54,15 @@ impl UnetDecoder {
         Self { blocks: (0..5).map(block).collect(), output }
     }
 
-    /// The maps of a picture -> its logits, `[batch, n_classes, height, width]`. The sides of the picture are multiples of
+    /// The maps of a picture -> its logits, `[batch, n_classes, height, width]`, in single precision. The sides of the picture are multiples of
     /// [`SIDE_MULTIPLE`](Self::SIDE_MULTIPLE), which [`ImageEncoder::with_maps`](crate::ImageEncoder::with_maps) checks.
     pub fn forward(&self, maps: Maps) -> Tensor<4> {
         let [half, quarter, eighth, sixteenth, x] = maps;
         let beside = [Some(sixteenth), Some(eighth), Some(quarter), Some(half), None];
         let blocks = self.blocks.iter().zip(beside);
         let x = blocks.fold(x.into(), |x: Unnormed<4>, (block, beside)| block.forward(x, beside));
-        fast::conv_2d_of(&self.output, x)
+        // As features of a backbone, logits are in single precision, and so is what follows: losses, sums over pixels.
+        fast::to_single(fast::conv_2d_of(&self.output, x))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fairtte_classical::{ClassicalError, Column, CovariateValues, Covariates};
+use fairtte_classical::{ClassicalError, CovariateValues, Covariates};
 use fairtte_data::cohort::AttributeColumn;
-use fairtte_data::table::is_missing;
 use fairtte_metrics::Groups;
 
 /// A column of numbers with more distinct values than this is a number; otherwise its values are levels.
@@ -20,28 +19,24 @@ pub(crate) struct CovariateColumn {
 }
 
 impl CovariateColumn {
-    /// The same column without the values `missing`, as tables are read ([`is_missing`]).
-    pub(crate) fn without(mut self, missing: &[String]) -> Self {
-        for value in &mut self.values {
-            value.take_if(|value| is_missing(missing, value));
-        }
-        self
-    }
-
     /// The groups of `rows`.
     pub(crate) fn of_groups(groups: &Groups, rows: &[usize]) -> Self {
         let level = |row: &usize| groups.membership()[*row].map(|group| groups.levels()[group.index()].clone());
         Self { name: groups.attribute().to_owned(), values: rows.iter().map(level).collect() }
     }
 
-    /// The raw values of `rows`; where the column has the number of a group, the name of the group.
+    /// The raw values of `rows`; where the values of the column are levels, the names of their groups.
     pub(crate) fn of_rows(column: &AttributeColumn, groups: &[Groups], rows: &[usize]) -> Self {
+        let kind = CovariateKind::of(column.values.iter().flatten().map(String::as_str));
+        Self::of_kind(kind, column, groups, rows)
+    }
+
+    /// The same, where other samples have decided what the column is: those of the fit.
+    pub(crate) fn of_kind(kind: CovariateKind, column: &AttributeColumn, groups: &[Groups], rows: &[usize]) -> Self {
         let groups =
             groups.iter().find(|groups| groups.attribute() == column.name && groups.n() == column.values.len());
         match groups {
-            Some(groups) if !is_numeric(column.values.iter().flatten().map(String::as_str)) => {
-                Self::of_groups(groups, rows)
-            }
+            Some(groups) if kind == CovariateKind::Levels => Self::of_groups(groups, rows),
             _ => {
                 Self { name: column.name.clone(), values: rows.iter().map(|row| column.values[*row].clone()).collect() }
             }
@@ -49,20 +44,42 @@ impl CovariateColumn {
     }
 }
 
-/// Whether a column is used as a number.
-fn is_numeric<'a>(values: impl Iterator<Item = &'a str>) -> bool {
-    let mut distinct = BTreeSet::new();
-    for value in values {
-        if !value.parse::<f64>().is_ok_and(f64::is_finite) {
-            return false;
-        }
-        distinct.insert(value);
-    }
-    distinct.len() > MOST_LEVELS
+/// What a column is used as. The samples of the fit decide it for all others: of few samples a number has few values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CovariateKind {
+    /// Numbers with more than 10 distinct values.
+    Numbers,
+    /// Anything else.
+    Levels,
 }
 
-/// The covariates of the samples of `columns`, then of those of `more`. A missing number is replaced by the mean of `columns`,
-/// and a further covariate says where; a missing level is a level of its own.
+impl CovariateKind {
+    /// What these values are used as.
+    pub(crate) fn of<'a>(values: impl Iterator<Item = &'a str>) -> Self {
+        let mut distinct = BTreeSet::new();
+        for value in values {
+            if number(value).is_none() {
+                return Self::Levels;
+            }
+            distinct.insert(value);
+        }
+        if distinct.len() > MOST_LEVELS { Self::Numbers } else { Self::Levels }
+    }
+
+    /// What the values of `rows` are used as.
+    pub(crate) fn of_rows(column: &AttributeColumn, rows: &[usize]) -> Self {
+        Self::of(rows.iter().filter_map(|row| column.values[*row].as_deref()))
+    }
+}
+
+/// The finite number that a text is.
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The covariates of the samples of `columns`, those of the fit, then of those of `more`. `columns` decide what is a number. A missing
+/// number, or a text in `more` that is none, is replaced by the mean of `columns`, and a further covariate says where; a missing level is
+/// a level of its own.
 pub(super) fn covariates(
     columns: &[CovariateColumn],
     more: Option<&[CovariateColumn]>,
@@ -71,17 +88,15 @@ pub(super) fn covariates(
     for (place, column) in columns.iter().enumerate() {
         let further = more.and_then(|more| more.get(place)).map_or(&[][..], |column| &column.values);
         let values: Vec<Option<&str>> = column.values.iter().chain(further).map(Option::as_deref).collect();
-        if !is_numeric(values.iter().copied().flatten()) {
+        let of_fit = &values[..column.values.len()];
+        if CovariateKind::of(of_fit.iter().copied().flatten()) == CovariateKind::Levels {
             let levels = values.iter().map(|value| value.unwrap_or(MISSING).to_owned()).collect();
             found.push((column.name.clone(), CovariateValues::Levels(levels)));
             continue;
         }
-        let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(|text| text.parse().ok())).collect();
+        let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(number)).collect();
+        // There are some, because their values make the column one of numbers.
         let known: Vec<f64> = numbers[..column.values.len()].iter().copied().flatten().collect();
-        if known.is_empty() {
-            let (name, n) = (Some(column.name.clone()), column.values.len());
-            return Err(ClassicalError::Constant { column: Column { place, name }, n });
-        }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let filled = numbers.iter().map(|number| number.unwrap_or(mean)).collect();
         found.push((column.name.clone(), CovariateValues::Numbers(filled)));
@@ -126,10 +141,28 @@ mod tests {
     }
 
     #[test]
-    fn values_that_stand_for_a_missing_one_are_none() {
-        let found =
-            column("race", &["White", "UNKNOWN", "", "other"]).without(&["unknown".to_owned(), "n/a".to_owned()]);
-        assert_eq!(found, column("race", &["White", "", "", "other"]));
+    fn the_samples_of_the_fit_decide_what_is_a_number() {
+        let many: Vec<String> = (0..12).map(|k| k.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        // Numbers of the fit stay numbers beside a text, which counts as missing.
+        let fit = [column("age", &many)];
+        let found = covariates(&fit, Some(&[column("age", &["3", "unknown"])])).unwrap().select(&[12, 13]);
+        let numbers = |name: &str, values: Vec<f64>| (name.to_owned(), CovariateValues::Numbers(values));
+        let expected = vec![numbers("age", vec![3.0, 5.5]), numbers("age missing", vec![0.0, 1.0])];
+        assert_eq!(found, Covariates::new(expected).unwrap());
+        // Levels of the fit stay levels, however many numbers others have.
+        let found = covariates(&[column("stage", &["1", "2", "1"])], Some(&[column("stage", &many)])).unwrap();
+        let levels: Vec<String> = ["1", "2", "1"].iter().chain(&many).map(|level| (*level).to_owned()).collect();
+        let expected = Covariates::new(vec![("stage".to_owned(), CovariateValues::Levels(levels))]);
+        assert_eq!(found, expected.unwrap());
+        // A cohort with few values of a number has groups of it, which its fit did not read.
+        let raw = AttributeColumn::new("age", ["50", "70"].map(|text| Some(text.to_owned())).to_vec());
+        let groups = Groups::new("age", vec!["<= 60".into(), "> 60".into()], vec![Some(GroupId(0)), Some(GroupId(1))]);
+        let groups = [groups.unwrap()];
+        let of_kind = |kind| CovariateColumn::of_kind(kind, &raw, &groups, &[0, 1]);
+        assert_eq!(of_kind(CovariateKind::Numbers), column("age", &["50", "70"]));
+        assert_eq!(of_kind(CovariateKind::Levels), column("age", &["<= 60", "> 60"]));
+        assert_eq!(CovariateKind::of_rows(&raw, &[0, 1]), CovariateKind::Levels);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::CliError;
 use crate::report::list;
 
-pub(crate) use covariates::CovariateColumn;
+pub(crate) use covariates::{CovariateColumn, CovariateKind};
 
 /// Folds where the models are fitted on the evaluated samples.
 const N_FOLDS: usize = 10;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
+use fairtte_models::ModelError;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -185,8 +186,27 @@ fn plan(config: &CompareConfig, template: RunFile) -> Result<Plan, CliError> {
         },
         ..StudyFile::of_run(&template, &config.attributes)
     };
-    study.check()?;
+    study.check().map_err(in_compare)?;
     Plan::of_comparison(study, template)
+}
+
+/// Says where in `[compare]` the setting of the study is that is wrong.
+fn in_compare(error: CliError) -> CliError {
+    match error {
+        CliError::Config { key, message, place, help } => {
+            let key = match key.as_str() {
+                "strategies.base" => "compare.base".to_owned(),
+                "strategies.names" => "compare.strategy".to_owned(),
+                key => match key.strip_prefix("estimators.settings.") {
+                    Some(name) => format!("compare.estimator.{name}"),
+                    None if key == "estimators.names" => "compare.estimator".to_owned(),
+                    None => format!("compare.{key}"),
+                },
+            };
+            CliError::Config { key, message, place, help }
+        }
+        other => other,
+    }
 }
 
 /// The trainings that the data or the method do not allow, by reason.
@@ -204,9 +224,15 @@ fn not_trained(plan: &Plan) -> Result<Vec<NotTrained>, CliError> {
 }
 
 /// Whether only this method fails on these data and the others may still work: a cell or group is too small, or a loss
-/// is not finite.
+/// is not finite. Files that cannot be read or written say nothing about it.
 pub(super) fn is_about_the_method(error: &FairnessError) -> bool {
-    !matches!(error, FairnessError::Interrupted { .. } | FairnessError::Checkpoint { .. } | FairnessError::Data(_))
+    !matches!(
+        error,
+        FairnessError::Interrupted { .. }
+            | FairnessError::Checkpoint { .. }
+            | FairnessError::Data(_)
+            | FairnessError::Model(ModelError::ReadWeights { .. } | ModelError::DamagedWeights { .. })
+    )
 }
 
 fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {

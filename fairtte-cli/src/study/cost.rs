@@ -46,6 +46,10 @@ impl<'a> Seconds<'a> {
     /// # Errors
     /// [`CliError::RunFolder`] if the reports of its epochs cannot be read.
     pub(crate) fn add(&mut self, plan: &'a Plan, place: usize, folder: &TrialFolder) -> Result<(), CliError> {
+        // Of the fit of an estimator no time is recorded.
+        if plan.study().estimators.contains(&plan.cells()[plan.place(place).0].strategy) {
+            return Ok(());
+        }
         let seconds = RunFolder::new(folder.path()).epochs()?.iter().map(|epoch| epoch.seconds).sum();
         self.of_kind.entry(kind(plan, place)).or_default().add(seconds);
         self.all.add(seconds);

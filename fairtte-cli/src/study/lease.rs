@@ -8,10 +8,12 @@
 //! The age of a lease is the difference of two times that the file server gave: those of the lease and of a probe file that
 //! is written beside it, so that clocks of nodes do not matter.
 
+use std::collections::HashSet;
 use std::fs::{File, FileTimes};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -66,20 +68,20 @@ impl Holder {
     /// Whether SLURM started the task of this holder again: then its machine failed, or it was preempted, and the trial is not
     /// to blame.
     pub(crate) fn was_restarted(&self) -> bool {
-        let this = Self::this();
-        self.task.is_some() && self.task == this.task && self.restart < this.restart
+        self.is_before_restart(&Self::this())
     }
-}
 
-impl Holder {
-    /// Whether the process is known to be gone: it was one of this machine, or this very task of SLURM, which was requeued.
-    /// Of other machines nothing is known.
-    fn is_dead(&self) -> bool {
-        let this = Self::this();
+    /// Whether this is a holder of an earlier start of the task of `now`. Several processes of one start are all alive: `srun -n 4`.
+    fn is_before_restart(&self, now: &Self) -> bool {
+        self.task.is_some() && self.task == now.task && self.restart < now.restart
+    }
+
+    /// Whether the process is known to be gone, as seen by `now`: it was one of this machine, or of an earlier start of this task of
+    /// SLURM. Of other machines nothing is known.
+    fn is_dead(&self, now: &Self) -> bool {
         let is_gone = || Path::new("/proc/self").exists() && !is_alive(self.process);
-        self.process != this.process
-            && ((self.task.is_some() && self.task == this.task)
-                || (self.host == this.host && self.process > 0 && is_gone()))
+        self.is_before_restart(now)
+            || (self.process != now.process && self.host == now.host && self.process > 0 && is_gone())
     }
 }
 
@@ -151,7 +153,7 @@ pub(crate) fn held(
     stale: Duration,
 ) -> Result<Option<(usize, SystemTime, Option<Holder>)>, CliError> {
     let Some((n, modified)) = newest(folder)? else { return Ok(None) };
-    let is_held = |holder: &Holder| !is_abandoned(modified, now, stale) && !holder.is_dead();
+    let is_held = |holder: &Holder| !is_abandoned(modified, now, stale) && !holder.is_dead(&Holder::this());
     Ok(Some((n, modified, Some(holder(&folder.lease(n))).filter(is_held))))
 }
 
@@ -189,7 +191,10 @@ impl Lease {
         let now = time_of_server(folder.path())?;
         let (next, took_over) = match held(folder, now, timing.stale)? {
             None => (0, None),
-            Some((_, _, Some(holder))) => return Ok(Claim::Held(holder)),
+            Some((n, _, Some(holder))) if !is_of_predecessor(&holder, &folder.lease(n)) => {
+                return Ok(Claim::Held(holder));
+            }
+            Some((n, _, Some(holder))) => (n + 1, Some(holder)),
             Some((n, modified, None)) => (n + 1, (modified != UNIX_EPOCH).then(|| holder(&folder.lease(n)))),
         };
         let path = folder.lease(next);
@@ -200,6 +205,7 @@ impl Lease {
             Err(error) => return Err(failed(&path, &error)),
         };
         let text = serde_json::to_string(&Holder::this()).map_err(|error| CliError::Bug(error.to_string()))?;
+        taken().insert(path.clone());
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| failed(&path, &error))?;
         let (higher, every) = (folder.lease(next + 1), timing.heartbeat);
         let (end, ended) = channel::<()>();
@@ -219,9 +225,18 @@ impl Lease {
         !folder.lease(self.attempt).exists()
     }
 
+    /// What [`release`](Self::release) does to the file, for a program that is asked to stop.
+    pub(crate) fn give_back_later(&self) -> impl FnOnce() + Send + use<> {
+        let path = self.path.clone();
+        move || {
+            let _ = make_old(&path); // at worst the others wait
+        }
+    }
+
     /// Gives the trial back: the next process need not wait until the lease is old.
     pub(crate) fn release(mut self) {
         self.stop();
+        taken().remove(&self.path);
         let _ = make_old(&self.path); // at worst the others wait
     }
 
@@ -260,6 +275,17 @@ pub(crate) fn give_back(folder: &TrialFolder, process: u32) -> Result<(), CliErr
         return Ok(());
     }
     make_old(&path).map_err(|error| failed(&path, &error))
+}
+
+/// The leases that this process has taken and not given back.
+fn taken() -> MutexGuard<'static, HashSet<PathBuf>> {
+    static TAKEN: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a lease is that of an earlier process with the machine and the number of this one: a container that was started again.
+fn is_of_predecessor(holder: &Holder, lease: &Path) -> bool {
+    holder.process == std::process::id() && holder.host == host_name() && !taken().contains(lease)
 }
 
 /// A lease of 1970 is abandoned at any limit.
@@ -335,6 +361,42 @@ mod tests {
         let elsewhere = Holder { host: "another".to_owned(), ..dead };
         std::fs::write(trial.lease(4), serde_json::to_string(&elsewhere).unwrap()).unwrap();
         assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(holder) if holder == elsewhere));
+    }
+
+    // A container that is killed and started again may have the same name and the same numbers of processes.
+    #[test]
+    fn a_lease_of_this_number_that_this_process_did_not_take_is_of_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let trial = StudyFolder::new(folder.path()).trial("abcd");
+        std::fs::create_dir_all(trial.path()).unwrap();
+        std::fs::write(trial.lease(0), serde_json::to_string(&Holder::this()).unwrap()).unwrap();
+        let lease = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
+        assert_eq!((lease.attempt, lease.took_over.clone()), (2, Some(Holder::this())));
+        assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(_)), "it is taken now");
+    }
+
+    // `srun -n 4 fairtte study run` has four processes of one task; a requeued task has none of its earlier start.
+    #[test]
+    fn processes_of_one_start_of_a_task_are_alive_and_those_of_an_earlier_start_are_not() {
+        let holder = |process: u32, task: Option<&str>, restart: Option<u32>| Holder {
+            host: "n1".to_owned(),
+            process,
+            task: task.map(str::to_owned),
+            restart,
+            node: None,
+        };
+        let own = std::process::id();
+        let now = holder(1 << 30, Some("7"), Some(1));
+        let is_dead = |holder: Holder| holder.is_dead(&now);
+        assert!(!is_dead(Holder { host: "n2".to_owned(), ..holder(9, Some("7"), Some(1)) }), "another node of the job");
+        assert!(!is_dead(holder(own, Some("7"), Some(1))), "another process of the job on this node");
+        assert!(is_dead(Holder { host: "n2".to_owned(), ..holder(9, Some("7"), Some(0)) }), "requeued");
+        assert!(is_dead(holder(1 << 30, Some("7"), Some(0))), "requeued, with the same number of the process");
+        assert!(!is_dead(Holder { host: "n2".to_owned(), ..holder(9, Some("8"), Some(0)) }), "another job");
+        assert!(!is_dead(Holder { host: "n2".to_owned(), ..holder(9, None, None) }));
+        if Path::new("/proc/self").exists() {
+            assert!(is_dead(holder((1 << 30) + 1, None, None)) && !is_dead(holder(own, None, None)));
+        }
     }
 
     #[test]

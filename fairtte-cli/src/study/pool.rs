@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,15 +55,18 @@ impl Pool<'_> {
         let mut seen = HashSet::new();
         let queue: VecDeque<_> = trials.iter().filter(|(_, id)| seen.insert(id.clone())).cloned().collect();
         let queue = Mutex::new(queue);
+        let running = Mutex::new(HashSet::new());
+        let over = AtomicBool::new(false);
         let program = std::env::current_exe()
             .map_err(|error| CliError::RunFolder { path: PathBuf::from("fairtte"), problem: error.to_string() })?;
         let (send, ended) = channel::<Result<Ended, CliError>>();
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.min(trials.len()).max(1) {
-                let (send, queue, program) = (send.clone(), &queue, &program);
-                scope.spawn(move || self.work(program, queue, &send));
+                let (send, queue, program, running) = (send.clone(), &queue, &program, &running);
+                scope.spawn(move || self.work(program, queue, running, &send));
             }
             drop(send);
+            scope.spawn(|| forward_stops(&running, &over));
             let mut first = Ok(());
             for ended in ended {
                 let progress = ended.and_then(|ended| self.record(ended));
@@ -76,6 +80,7 @@ impl Pool<'_> {
                     Err(_) => {}
                 }
             }
+            over.store(true, Ordering::Relaxed);
             first
         })
     }
@@ -84,19 +89,27 @@ impl Pool<'_> {
         &self,
         program: &PathBuf,
         queue: &Mutex<VecDeque<(usize, String)>>,
+        running: &Mutex<HashSet<u32>>,
         send: &Sender<Result<Ended, CliError>>,
     ) {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some((index, id)) = next.filter(|_| !interrupt::is_wanted()) else { return };
-            if send.send(self.child(program, index, id)).is_err() {
+            if send.send(self.child(program, running, index, id)).is_err() {
                 return;
             }
         }
     }
 
     /// Starts a child and waits for it.
-    fn child(&self, program: &PathBuf, index: usize, id: String) -> Result<Ended, CliError> {
+    fn child(
+        &self,
+        program: &PathBuf,
+        running: &Mutex<HashSet<u32>>,
+        index: usize,
+        id: String,
+    ) -> Result<Ended, CliError> {
+        let locked = || running.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error: std::io::Error| CliError::RunFolder {
             path: program.clone(),
             problem: format!("trial {id} cannot be run: {error}"),
@@ -112,6 +125,7 @@ impl Pool<'_> {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
+        locked().insert(child.id());
         let said = child.stderr.take().map(|mut stderr| {
             let mut kept = VecDeque::new();
             let mut block = [0; 4096];
@@ -121,6 +135,8 @@ impl Pool<'_> {
             }
             String::from_utf8_lossy(&kept.into_iter().collect::<Vec<u8>>()).into_owned()
         });
+        // It has closed its standard error, so it ends; not yet waited for, its number is no other process's.
+        locked().remove(&child.id());
         let status = child.wait().map_err(failed)?;
         let said = said.unwrap_or_default();
         Ok(Ended { index, id, process: child.id(), status, said, took: began.elapsed() })
@@ -136,6 +152,22 @@ impl Pool<'_> {
         super::lease::give_back(&folder, ended.process)?;
         let state = TrialState::of(&folder, time_of_server(self.folder.path())?, self.timing.stale)?;
         Ok(Progress { id: ended.id, state, took: ended.took })
+    }
+}
+
+/// Passes a request to stop on to the running children, once, until the pool is `over`: `kill PID`, `timeout` and `docker stop` reach
+/// this process alone. Ctrl-C and SLURM reach the children as well, which a second SIGTERM would end at once; SIGUSR1 never does.
+fn forward_stops(running: &Mutex<HashSet<u32>>, over: &AtomicBool) {
+    let mut asked = HashSet::new();
+    while !over.load(Ordering::Relaxed) {
+        if interrupt::is_wanted() {
+            let running = running.lock().unwrap_or_else(PoisonError::into_inner);
+            running
+                .iter()
+                .filter(|process| asked.insert(**process))
+                .for_each(|process| interrupt::ask_to_stop(*process));
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

@@ -28,13 +28,13 @@ pub(crate) enum Range {
 }
 
 impl Range {
-    /// Checks the ends.
+    /// Checks the ends of a range in a table of the study file.
     ///
     /// # Errors
     /// [`CliError::Setting`] naming the key.
-    pub(crate) fn check(&self, key: &str) -> Result<(), CliError> {
+    pub(crate) fn check(&self, table: &str, key: &str) -> Result<(), CliError> {
         let wrong = |value: String, expected: &str| {
-            Err(CliError::Setting { key: format!("search.\"{key}\""), value, expected: expected.to_owned() })
+            Err(CliError::Setting { key: format!("{table}.\"{key}\""), value, expected: expected.to_owned() })
         };
         match self {
             Self::Uniform([low, high]) if !(low.is_finite() && high.is_finite() && low < high) => {
@@ -131,7 +131,7 @@ mod tests {
         for (text, expected) in ranges {
             let table: toml::Table = format!("range = {text}").parse().unwrap();
             let range: Range = table["range"].clone().try_into().unwrap();
-            let error = range.check("a.b").unwrap_err().to_string();
+            let error = range.check("search", "a.b").unwrap_err().to_string();
             assert!(error.starts_with("search.\"a.b\" is") && error.contains(expected), "{error}");
         }
         assert!(toml::from_str::<std::collections::BTreeMap<String, Range>>("a = { normal = [0, 1] }").is_err());

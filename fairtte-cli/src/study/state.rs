@@ -19,8 +19,10 @@ pub(crate) const MOST_ATTEMPTS: usize = 3;
 pub(crate) enum FailureClass {
     /// The run file or a setting is wrong; it would fail again.
     Config,
-    /// The data cannot be read; it would fail again.
+    /// The data, or the pre-trained weights, cannot be read; it would fail again.
     Data,
+    /// A file of the trial could not be written or read: a full disk, a quota, a mount that is missing.
+    Files,
     /// The process was killed, for example because it needed too much memory.
     Killed,
     /// The device had no memory left, or was lost.
@@ -35,6 +37,7 @@ impl FailureClass {
         match self {
             Self::Config => "wrong setting",
             Self::Data => "unreadable data",
+            Self::Files => "files of the trial",
             Self::Killed => "killed",
             Self::Device => "device failed",
             Self::Unknown => "unknown",

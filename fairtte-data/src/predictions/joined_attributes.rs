@@ -68,6 +68,9 @@ impl PredictedAttributes<'_> {
         known: &mut [Option<Known>],
     ) -> Result<(), DataError> {
         let Some(column) = self.columns.iter().find(|column| column.name == name) else { return Ok(()) };
+        // As `Table::row` counts: Parquet has no header.
+        let first_row =
+            if self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) { 1 } else { 2 };
         for (place, (sample, value)) in self.samples.iter().zip(&column.values).enumerate() {
             let Some(row) = row_of.get(sample) else { continue };
             match &known[*row] {
@@ -77,7 +80,7 @@ impl PredictedAttributes<'_> {
                         column: name.into(),
                         sample: sample.to_string().into(),
                         path: self.path.into(),
-                        row: place + 2,
+                        row: place + first_row,
                         value: shown(value),
                         other: other.file.as_path().into(),
                         other_value: shown(&other.value),
@@ -154,5 +157,19 @@ mod tests {
         let other = "sample,x,1\na,5,0.5\n";
         let files = joined(bare, &[first, other]).unwrap_err();
         assert_eq!(files, "x of sample \"a\" is 5 (p1.csv, row 2) and 1 in p0.csv, expected the same in both");
+    }
+    #[test]
+    fn rows_of_parquet_are_counted_without_a_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cohort.csv");
+        std::fs::write(&path, "sample_id,subject_id,time,event,x\na,a,1,1,1\nb,b,1,0,2\n").unwrap();
+        let samples = ["a", "b"].map(SampleId::from);
+        let columns = [AttributeColumn::new("x", vec![Some("1".to_owned()), Some("5".to_owned())])];
+        for (name, row) in [("p.parquet", "p.parquet, row 2"), ("p.PARQUET", "row 2"), ("p.csv.gz", "row 3")] {
+            let (mut cohort, _) = read_cohort(&path).unwrap();
+            let file = PredictedAttributes { path: Path::new(name), samples: &samples, columns: &columns };
+            let message = join_attributes(&mut cohort, &["x"], &[file]).unwrap_err().to_string();
+            assert!(message.starts_with("x of sample \"b\" is 5") && message.contains(&format!("{row})")), "{message}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use fairtte_metrics::{Outcomes, SampleId};
 
 use crate::cohort::AttributeColumn;
+use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::label_rule::{CAUSE, ZERO_OR_ONE, parse_cause, parse_event};
 use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
@@ -66,18 +67,26 @@ pub fn read_outcomes(path: &Path, names: &ColumnNames) -> Result<Outcomes, DataE
     Ok(Outcomes::new(time, event)?)
 }
 
-/// The columns `names` of a table of outcomes, in its order of rows; `None` if it lacks one of them.
+/// The columns `names` of a table of outcomes, in its order of rows; `None` if it lacks one of them. The texts in `missing` stand for a
+/// missing value, whatever their case; unlike those of the table of curves, this one need not have them.
 ///
 /// # Errors
 /// [`DataError::EmptyColumn`], [`DataError::InvalidCell`] for a column that mixes numbers and text, and what [`Table::read`]
 /// returns.
-pub fn read_columns(path: &Path, names: &[&str]) -> Result<Option<Vec<AttributeColumn>>, DataError> {
+pub fn read_columns(
+    path: &Path,
+    names: &[&str],
+    missing: &[String],
+) -> Result<Option<Vec<AttributeColumn>>, DataError> {
     let table = Table::read(path)?;
     if !names.iter().all(|name| table.has(name)) {
         return Ok(None);
     }
+    let cells = names.iter().map(|name| table.text(name)).collect::<Result<Vec<_>, _>>()?;
+    let is_there = |text: &&String| cells.iter().flatten().flatten().any(|cell| same_ignoring_case(cell, text));
+    let missing: Vec<String> = missing.iter().filter(is_there).cloned().collect();
     let samples: Vec<SampleId> = (0..table.n_rows()).map(|row| format!("row {}", table.row(row)).into()).collect();
-    read_attributes(&table, names, &[], &samples).map(Some)
+    read_attributes(&table, names, &missing, &samples).map(Some)
 }
 
 /// The outcome of one row.
@@ -194,6 +203,21 @@ mod tests {
         assert_eq!(outcomes.event(), [true, false], "the value is of the column that is read");
         let message = read("tiem,event\n1,0\n", Some("days"), None, None).unwrap_err();
         assert_eq!(message, "column \"days\" is not in t.csv");
+    }
+
+    #[test]
+    fn texts_that_stand_for_a_missing_value_are_none_before_a_column_is_one_of_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, "time,event,age\n1,1,61\n2,0,Unknown\n3,1,70\n").unwrap();
+        let read = |missing: &[&str]| {
+            let missing: Vec<String> = missing.iter().map(|text| (*text).to_owned()).collect();
+            read_columns(&path, &["age"], &missing)
+        };
+        let found = read(&["unknown", "not in this table"]).unwrap().unwrap();
+        assert_eq!(found[0].values, [Some("61".to_owned()), None, Some("70".to_owned())]);
+        let mixed = read(&[]).unwrap_err().to_string();
+        assert!(mixed.contains("age of sample \"row 3\" is Unknown"), "{mixed}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ const RANGES: [(&str, &str, Range, &str); 33] = [
     ("odr", "lambda-orthogonality", Range::NotNegative, ""),
     ("odr", "gamma-entropy", Range::Positive, ""),
     ("odr", "gamma-orthogonality", Range::Positive, ""),
-    ("odr", "schedule-epochs", Range::Positive, ""),
+    ("odr", "schedule-epochs", Range::Positive, "gamma-entropy = 1.5, "),
     ("odr", "classifier-learning-rate", Range::Positive, ""),
     ("odr", "code", Range::Within(2, 65_536), ""),
     ("fair-representation", "lambda", Range::NotNegative, ""),
@@ -251,7 +251,7 @@ fn every_strategy_says_what_it_is_and_what_it_reads() {
         let has_terms = ["swad", "controlled-attribute"].contains(&name);
         assert_eq!(strategy.log_terms().is_empty(), !has_terms, "{name}");
         let weights = match name {
-            "controlled-attribute" => "by group, the best of epochs 1 to 3",
+            "controlled-attribute" => "by group, the best epoch of its own network",
             "recalibration" => "epoch 3, recalibrated by group",
             _ => "epoch 3", // before training
         };

@@ -8,7 +8,8 @@ use fairtte_data::{Cohort, Part, Split};
 use fairtte_metrics::{EvaluationSettings, Groups, Outcomes};
 
 use crate::CliError;
-use crate::baseline::{Baseline, CovariateColumn, CoxModel, Training};
+use crate::baseline::{Baseline, CovariateColumn, CovariateKind, CoxModel, Training};
+use crate::run_file::RunFile;
 use crate::scored::Scored;
 
 /// The covariates that were requested, each once.
@@ -53,10 +54,9 @@ impl Inputs {
             return Ok(None);
         }
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let found = path.map(|path| read_columns(path, &names)).transpose()?.flatten();
+        let found = path.map(|path| read_columns(path, &names, missing)).transpose()?.flatten();
         let of_train = found.map(|found| {
-            let of_column =
-                |column: AttributeColumn| CovariateColumn { name: column.name, values: column.values }.without(missing);
+            let of_column = |column: AttributeColumn| CovariateColumn { name: column.name, values: column.values };
             found.into_iter().map(of_column).collect::<Vec<_>>()
         });
         let training = train.zip(of_train).map(|(outcomes, columns)| Training { outcomes, columns });
@@ -70,10 +70,12 @@ impl Inputs {
         Ok(Some(Self { columns, training }))
     }
 
-    /// Those of `rows` of a cohort: the covariates that were requested, or, if none were, all attributes that `train`, the
-    /// cohort and rows of the fit, has as well; `None` without any.
+    /// Those of `rows` of a cohort: the covariates that were requested, or, if none were, those of `run` that both this cohort and
+    /// `train`, the cohort and rows of the fit, have; `None` without any. Without a run they are the attributes with groups: columns
+    /// that only its split read, such as a site, have none.
     fn of_cohorts(
         asked: &[&str],
+        run: Option<&RunFile>,
         (cohort, groups): (&Cohort, &[Groups]),
         train: Option<(&Cohort, &[Groups], &[usize])>,
         rows: &[usize],
@@ -84,12 +86,18 @@ impl Inputs {
             let message = format!("there is no covariate \"{unknown}\", expected some of {}", known.join(", "));
             return Err(CliError::setting("--baseline", message, None));
         }
-        let attributes = cohort.attributes.iter().map(|column| column.name.as_str());
-        let names: Vec<&str> =
-            if asked.is_empty() { attributes.filter(|name| known.contains(name)).collect() } else { asked.to_vec() };
+        let mut names = match run {
+            _ if !asked.is_empty() => asked.to_vec(),
+            Some(run) => run.covariates(),
+            None => attributes_with_groups(cohort, groups),
+        };
+        names.retain(|name| known.contains(name));
         if names.is_empty() {
             return Ok(None);
         }
+        let (of_fit, rows_of_fit) = train.map_or((cohort, rows), |(cohort, _, rows)| (cohort, rows));
+        let names: Vec<(&str, CovariateKind)> =
+            names.into_iter().map(|name| (name, kind(name, of_fit, rows_of_fit))).collect();
         let training = train.map(|(cohort, groups, rows)| -> Result<Training, CliError> {
             Ok(Training { outcomes: cohort.outcomes(rows)?, columns: columns(&names, (cohort, groups), rows) })
         });
@@ -107,7 +115,7 @@ impl Inputs {
             return Ok(None);
         }
         let train = split.map(|split| (cohort, groups, split.rows(Part::Train)));
-        Self::of_cohorts(&asked, (cohort, groups), train, rows)
+        Self::of_cohorts(&asked, None, (cohort, groups), train, rows)
     }
 
     /// What the covariates alone give, beside the model that is scored.
@@ -137,28 +145,30 @@ pub(super) fn of_table(
 }
 
 /// The baseline of a cohort, fitted on its training part if there is a split: of the covariates that were requested, or, if
-/// none were, of all attributes; `None` without any.
+/// none were, of those of `run`, without one of all attributes with groups; `None` without any.
 pub(super) fn of_cohort(
     list: &[String],
+    run: Option<&RunFile>,
     (cohort, groups, split): (&Cohort, &[Groups], Option<&Split>),
     scored: &Scored,
     settings: &EvaluationSettings,
 ) -> Result<Option<Baseline>, CliError> {
     let train = split.map(|split| (cohort, groups, split.rows(Part::Train)));
-    of_cohorts(list, (cohort, groups), train, scored, settings)
+    of_cohorts(list, run, (cohort, groups), train, scored, settings)
 }
 
-/// The same, fitted on these rows of `train`, which may be another cohort: if no covariates were requested, of the attributes
-/// that both have.
+/// The same, fitted on these rows of `train`, which may be another cohort: if no covariates were requested, of those that both
+/// have.
 pub(super) fn of_cohorts(
     list: &[String],
+    run: Option<&RunFile>,
     cohort: (&Cohort, &[Groups]),
     train: Option<(&Cohort, &[Groups], &[usize])>,
     scored: &Scored,
     settings: &EvaluationSettings,
 ) -> Result<Option<Baseline>, CliError> {
     let asked = named(list)?;
-    let Some(inputs) = Inputs::of_cohorts(&asked, cohort, train, &scored.rows)? else { return Ok(None) };
+    let Some(inputs) = Inputs::of_cohorts(&asked, run, cohort, train, &scored.rows)? else { return Ok(None) };
     let found = inputs.baseline(scored, settings)?;
     if asked.is_empty() { Ok(Some(found)) } else { refused(found).map(Some) }
 }
@@ -170,11 +180,29 @@ fn covariates_of<'a>(cohort: &'a Cohort, groups: &'a [Groups]) -> Vec<&'a str> {
     attributes.iter().copied().chain(of_groups).collect()
 }
 
-fn columns(names: &[&str], (cohort, groups): (&Cohort, &[Groups]), rows: &[usize]) -> Vec<CovariateColumn> {
-    let column = |name: &&str| match cohort.attributes.iter().find(|column| column.name == *name) {
-        Some(column) => Some(CovariateColumn::of_rows(column, groups, rows)),
-        None => Some(CovariateColumn::of_groups(groups.iter().find(|groups| groups.attribute() == *name)?, rows)),
-    };
+/// The names of the attributes that have groups.
+fn attributes_with_groups<'a>(cohort: &'a Cohort, groups: &[Groups]) -> Vec<&'a str> {
+    let names = cohort.attributes.iter().map(|column| column.name.as_str());
+    names.filter(|name| groups.iter().any(|groups| groups.attribute() == *name)).collect()
+}
+
+/// What `rows` of a cohort, those of the fit, use a covariate as; groups without values are levels.
+fn kind(name: &str, cohort: &Cohort, rows: &[usize]) -> CovariateKind {
+    let found = cohort.attributes.iter().find(|column| column.name == name);
+    found.map_or(CovariateKind::Levels, |column| CovariateKind::of_rows(column, rows))
+}
+
+/// The covariates of `rows` of a cohort, each as the fit uses it.
+fn columns(
+    names: &[(&str, CovariateKind)],
+    (cohort, groups): (&Cohort, &[Groups]),
+    rows: &[usize],
+) -> Vec<CovariateColumn> {
+    let column =
+        |(name, kind): &(&str, CovariateKind)| match cohort.attributes.iter().find(|column| column.name == *name) {
+            Some(column) => Some(CovariateColumn::of_kind(*kind, column, groups, rows)),
+            None => Some(CovariateColumn::of_groups(groups.iter().find(|groups| groups.attribute() == *name)?, rows)),
+        };
     names.iter().filter_map(column).collect()
 }
 

@@ -162,7 +162,7 @@ type Evaluation<T> = fn(&Scored, &EvaluationSettings) -> Result<T, CliError>;
 
 /// What is computed, and what is an error: after a training, which is not lost, less is.
 struct Asked<'a> {
-    /// Of the baseline, empty for all attributes.
+    /// Of the baseline, empty for those of the run.
     covariates: &'a [String],
     /// [`Scored::evaluate`] after a training, also where the report cannot use the given times.
     evaluate: Evaluation<EvaluationReport>,
@@ -190,7 +190,7 @@ fn evaluate_into(open: &OpenRun, target: &Target, outputs: &Outputs, asked: &Ask
     let baseline = match cohort.cause {
         // A model of one kind of event says nothing about the incidence of one of several.
         Some(_) if asked.covariates.is_empty() => None,
-        _ => baseline::of_cohort(covariates, data, &scored, &run.evaluation)?,
+        _ => baseline::of_cohort(covariates, Some(run), data, &scored, &run.evaluation)?,
     };
     let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();

@@ -207,7 +207,8 @@ fn with_cohort(
     let baseline = match covariates[..] {
         [] => None,
         _ => {
-            baseline::of_cohort(&arguments.scores.baseline, (&cohort, &all_groups, split.as_ref()), &scored, settings)?
+            let data = (&cohort, all_groups.as_slice(), split.as_ref());
+            baseline::of_cohort(&arguments.scores.baseline, None, data, &scored, settings)?
         }
     };
     notes.extend(note_on_causes(&report));

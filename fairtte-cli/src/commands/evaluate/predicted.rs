@@ -2,7 +2,9 @@
 //!
 //! All samples with outcomes are evaluated, with the settings of the run if it is still there. The censoring curve is that
 //! of its training part, or with `--censoring own` that of the other data; the one used is named on the page, on the terminal
-//! and in the JSON. With `--internal` the page of `external.rs` is written beside the report.
+//! and in the JSON. Pooled folds have no training part of their own, since that of a fold consists of samples that are evaluated:
+//! their censoring curve and the fits of their baseline are those of the pooled samples. With `--internal` the page of `external.rs`
+//! is written beside the report.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -27,6 +29,9 @@ use crate::report::{FlowRow, Page};
 use crate::run_folder::{OpenRun, RunFolder};
 use crate::scored::{Scored, read_curves};
 use crate::sensitivity::Sensitivity;
+
+/// The samples of pooled folds, in words.
+pub(super) const POOLED: &str = "the pooled samples";
 
 /// The other data with their curves.
 pub(super) struct Predicted {
@@ -161,7 +166,9 @@ fn refuse_what_is_not_compared(arguments: &Evaluate) -> Result<(), CliError> {
 /// The ordinary report of the other data.
 fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, call: &Call<'_>) -> Result<(), CliError> {
     let mut notes = predicted.notes.clone();
-    let trained_on = run.map(|run| TrainedOn::read(&run.folder)).transpose();
+    let is_pooled = predicted.record.is_pooled();
+    let is_read = !is_pooled || arguments.external.censoring == Some(CensoringOf::Train);
+    let trained_on = run.filter(|_| is_read).map(|run| TrainedOn::read(&run.folder)).transpose();
     let trained_on = match (trained_on, arguments.external.censoring) {
         (Ok(found), _) => found,
         (Err(error), Some(CensoringOf::Train)) => return Err(error),
@@ -171,7 +178,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
         }
     };
     let source = predicted.censoring(arguments.external.censoring, trained_on.as_ref())?;
-    if source.of == CensoringOf::Own && arguments.external.censoring.is_none() {
+    if source.of == CensoringOf::Own && arguments.external.censoring.is_none() && !is_pooled {
         notes.push(
             "The run is not there: the censoring curve is fitted on the other data themselves, and not on the sample that \
              the model was trained on."
@@ -182,10 +189,15 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     let report = scored.evaluate_outside(call.settings)?;
     let sensitivity = Sensitivity::required(&scored, call.settings)?;
     let cohorts = (&predicted.cohort, predicted.groups.as_slice());
-    let of_run = trained_on.as_ref().map(|run| (&run.cohort, run.groups.as_slice(), run.split.rows(Part::Train)));
+    // A fit on the training part of a fold would have seen most of the pooled samples.
+    let of_run = trained_on.as_ref().filter(|_| !is_pooled);
+    let of_run = of_run.map(|run| (&run.cohort, run.groups.as_slice(), run.split.rows(Part::Train)));
     let baseline = match predicted.cohort.cause {
         Some(_) if arguments.scores.baseline.is_empty() => None,
-        _ => baseline::of_cohorts(&arguments.scores.baseline, cohorts, of_run, &scored, call.settings)?,
+        _ => {
+            let file = run.map(|run| &run.file);
+            baseline::of_cohorts(&arguments.scores.baseline, file, cohorts, of_run, &scored, call.settings)?
+        }
     };
     notes.extend(note_on_causes(&report));
     notes.extend(notes_on_groups(&predicted.groups));
@@ -200,7 +212,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     let title = format!("Predictions for {}", predicted.cohort.name);
     let page = Page {
         title: &title,
-        subtitle: &format!("external data: all samples with outcomes, predicted by {}", predicted.record.by()),
+        subtitle: &predicted.subtitle(),
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
@@ -280,17 +292,24 @@ impl Predicted {
         Ok(())
     }
 
-    /// The samples whose censoring curve is used: those requested, otherwise the training part if it is there.
+    /// The samples whose censoring curve is used: those requested, otherwise the training part if it is there; of pooled folds the
+    /// pooled samples.
     pub(super) fn censoring(
         &self,
         asked: Option<CensoringOf>,
         run: Option<&TrainedOn>,
     ) -> Result<CensoringSource, CliError> {
+        let asked = asked.or_else(|| self.record.is_pooled().then_some(CensoringOf::Own));
         match (asked, run) {
             (Some(CensoringOf::Train) | None, Some(run)) => {
                 require_same_unit(&self.cohort, &run.cohort.time_unit, "the run")?;
                 let outcomes = run.outcomes(Part::Train)?;
-                Ok(CensoringSource { of: CensoringOf::Train, outcomes, words: "the training part of the run" })
+                let words = if self.record.is_pooled() {
+                    "the training part of the first fold"
+                } else {
+                    "the training part of the run"
+                };
+                Ok(CensoringSource { of: CensoringOf::Train, outcomes, words })
             }
             (Some(CensoringOf::Train), None) => {
                 let message = "the run that predicted these data is not there any more, expected `own`".to_owned();
@@ -298,7 +317,8 @@ impl Predicted {
             }
             (Some(CensoringOf::Own), _) | (None, None) => {
                 let outcomes = self.cohort.outcomes_of_any_cause(&self.cohort.all_rows())?;
-                Ok(CensoringSource { of: CensoringOf::Own, outcomes, words: "the other data" })
+                let words = if self.record.is_pooled() { POOLED } else { "the other data" };
+                Ok(CensoringSource { of: CensoringOf::Own, outcomes, words })
             }
         }
     }
@@ -330,8 +350,18 @@ impl Predicted {
         }
     }
 
+    /// What is evaluated, in words.
+    fn subtitle(&self) -> String {
+        let by = self.record.by();
+        if self.record.is_pooled() {
+            return format!("pooled test parts of {by}");
+        }
+        format!("external data: all samples with outcomes, predicted by {by}")
+    }
+
     pub(super) fn facts(&self) -> Vec<(String, String)> {
-        let mut facts = vec![("external data".to_owned(), self.folder.path().display().to_string())];
+        let what = if self.record.is_pooled() { "pooled folds" } else { "external data" };
+        let mut facts = vec![(what.to_owned(), self.folder.path().display().to_string())];
         facts.extend(self.record.data.iter().map(|data| ("run file of the data".to_owned(), data.clone())));
         facts.push(("predicted by".to_owned(), self.record.by()));
         facts.push(grid_fact(&self.predictions.grid));

@@ -11,6 +11,8 @@ use crate::run_folder::{RunFolder, read_json};
 
 /// Version of `predict.json` that is read.
 const VERSION: u32 = 1;
+/// How curves were made where each sample has that of the run whose test part it is in.
+const OUT_OF_FOLD: &str = "out of fold";
 
 /// What is read of `predict.json`; other fields are ignored.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,6 +82,12 @@ impl PredictionRecord {
         let problem = "there are no outcomes (no cohort.parquet): the other data have no labels, so that there is \
                        nothing to evaluate";
         Err(CliError::RunFolder { path: folder.path().to_owned(), problem: problem.to_owned() })
+    }
+
+    /// Whether these are the test parts of folds. Then the samples are those of the runs themselves, and the training part of a
+    /// fold consists of samples that are evaluated.
+    pub(super) fn is_pooled(&self) -> bool {
+        self.prediction == OUT_OF_FOLD
     }
 
     /// The runs behind the predictions.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::cohort::Exclusions;
+use fairtte_data::cohort::{Exclusions, FittedAttribute};
 use fairtte_data::predictions::{
     CurveRepairs, PredictionTable, ProbabilityTable, read_probabilities, write_incidence, write_predictions,
     write_probabilities,
 };
 use fairtte_data::{Cohort, FittedAttributes, Part, Sample, Split, read_cohort};
+use fairtte_metrics::Groups;
 use ndarray::Array2;
 
 use super::publish::{Kind, Predicted, Risks, RunEntry, check_horizons};
@@ -19,14 +20,17 @@ use crate::args::Predict;
 use crate::pooled::{self, FoldRows, common_times};
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::OpenRun;
-use crate::scored::read_curves;
+use crate::run_folder::{OpenRun, RunFolder};
+use crate::scored::{read_curves, restrict};
 
 /// The test part of one run.
 struct Fold {
     run: RunFile,
+    folder: RunFolder,
     cohort: Cohort,
-    rules: Vec<fairtte_data::cohort::FittedAttribute>,
+    rules: Vec<FittedAttribute>,
+    /// The groups of all samples as the run recorded them.
+    groups: Vec<Groups>,
     /// Rows of the cohort in the test part.
     rows: Vec<usize>,
     predictions: PredictionTable,
@@ -37,12 +41,25 @@ impl Fold {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
         run.require_no_masks("pooling of folds")?;
         let rules = folder.model_record()?.attributes;
-        let (cohort, _) = read_cohort(&folder.cohort())?;
+        let (cohort, groups) = read_cohort(&folder.cohort())?;
         let rows = Split::read_csv(&folder.split(), &cohort)?.rows(Part::Test).to_vec();
         let path = folder.predictions();
         let predictions =
             if run.is_of_class() { of_class(read_probabilities(&path)?) } else { read_curves(&path, &cohort)? };
-        Ok(Self { run, cohort, rules, rows, predictions })
+        Ok(Self { run, folder, cohort, rules, groups, rows, predictions })
+    }
+
+    /// The groups of these samples as the run recorded them: a record does not have all from which they were made, such as the
+    /// race by the rules of a data set, so that they are not made again.
+    fn groups_of(&self, rows: &[usize], kept: &Cohort) -> Result<FittedAttributes, CliError> {
+        let groups = self.groups.iter().map(|groups| restrict(groups, rows)).collect::<Result<Vec<_>, _>>()?;
+        Ok(FittedAttributes::recorded(&self.rules, &groups, kept)?)
+    }
+
+    /// The rows that left the data before there were folds, the same in every fold, beside `n_kept` samples.
+    fn exclusions(&self, n_kept: usize) -> Result<Exclusions, CliError> {
+        let reasons = self.cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice());
+        Ok(Exclusions::read_csv(&self.folder.exclusions(), n_kept, reasons.unwrap_or_default())?)
     }
 
     fn rows(&self) -> FoldRows<'_> {
@@ -83,15 +100,19 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     if n_missing > 0 {
         notes.push(format!("{n_missing} of {} samples are in no test part and are left out", cohort.n()));
     }
-    if folds.iter().any(|fold| fold.rules != folds[0].rules) {
-        let first = arguments.runs[0].display();
+    let first = arguments.runs[0].display();
+    // One name of a group has one meaning for all pooled samples, so that all are in the groups of one fold.
+    let differing = differing_attributes(&folds);
+    if !differing.is_empty() {
+        let names = differing.join(", ");
         notes.push(format!(
-            "thresholds or levels of the attributes differ between the folds; the groups are those of {first}"
+            "thresholds or levels of {names} differ between the folds: all pooled samples are in the groups of {first}"
         ));
     }
     let what = if of_class { "probability" } else { "curve" };
     notes.push(format!(
-        "censoring curves and groups are those of the pooled samples; each {what} is of the run that did not train on its sample"
+        "the censoring curve is that of the pooled samples, their groups are those that {first} recorded; each {what} is of the run \
+         that did not train on its sample"
     ));
     for note in &notes {
         say(format!("note: {note}"));
@@ -106,8 +127,8 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         Some(cause) => write_incidence(&path, &table.samples, &grid, (1.0 - table.survival).view(), cause)?,
         None => write_predictions(&path, &table.samples, &grid, table.survival.view())?,
     }
-    let kept = select(cohort, &predicted);
-    let fitted = FittedAttributes::apply(&folds[0].rules, &kept, &[])?;
+    let kept = cohort.select(&predicted);
+    let fitted = folds[0].groups_of(&predicted, &kept)?;
     let entry = |(path, fold): (&std::path::PathBuf, &Fold)| RunEntry {
         path: std::path::absolute(path).unwrap_or_else(|_| path.clone()),
         name: fold.run.name.clone(),
@@ -116,7 +137,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         weights_blake3: None,
         time_unit: fold.cohort.time_unit.clone(),
     };
-    let exclusions = Exclusions::new(kept.n());
+    let exclusions = folds[0].exclusions(kept.n())?;
     let classes = folds[0].run.classes(&kept)?;
     let published = Predicted {
         kind: Kind::OutOfFold,
@@ -140,17 +161,10 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     show(arguments, &published.write(&arguments.output)?, started)
 }
 
-/// The cohort with these rows.
-fn select(cohort: &Cohort, rows: &[usize]) -> Cohort {
-    Cohort {
-        name: cohort.name.clone(),
-        time_unit: cohort.time_unit.clone(),
-        source: cohort.source.clone(),
-        samples: rows.iter().map(|row| cohort.samples[*row].clone()).collect(),
-        attributes: cohort.attributes.iter().map(|attribute| attribute.select(rows)).collect(),
-        provenance: cohort.provenance.clone(),
-        cause: cohort.cause,
-    }
+/// The attributes whose thresholds or levels are not the same in all folds.
+fn differing_attributes(folds: &[Fold]) -> Vec<&str> {
+    let differs = |rule: &&FittedAttribute| folds.iter().any(|fold| !fold.rules.contains(rule));
+    folds[0].rules.iter().filter(differs).map(|rule| rule.name.as_str()).collect()
 }
 
 /// All folds have the samples and outcomes of the first, in its order.

@@ -47,7 +47,8 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
 fn predict(arguments: &Predict) -> Result<(), CliError> {
     let started = Instant::now();
     let open = |path| Member::open(path, arguments.epoch.as_deref(), arguments.device.as_deref());
-    let members = arguments.runs.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+    let members = arguments.runs.iter().map(|path| open(path).map(|member| member.with_levels(&arguments.levels)));
+    let members = members.collect::<Result<Vec<_>, _>>()?;
     let first = &members[0];
     require_one_unit(&members)?;
     let cause = one_cause(&members)?;

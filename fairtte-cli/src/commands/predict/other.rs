@@ -40,7 +40,8 @@ impl OtherData {
     /// attributes are `attributes`.
     ///
     /// # Errors
-    /// [`CliError`] if they cannot be read, are of another kind than the inputs of the run, or are in another unit of time.
+    /// [`CliError`] if they cannot be read, are of another kind than the inputs of the run, or are in another unit of time; for a factor
+    /// of times that is none, or where there are no times.
     pub(crate) fn read(
         other: &args::Other,
         output: &Path,
@@ -49,6 +50,7 @@ impl OtherData {
         attributes: &[FittedAttribute],
         outcomes: Outcomes,
     ) -> Result<Self, CliError> {
+        outcomes.require_factor()?;
         let (mut file, source) = run_file(other, run)?;
         file.cache = Some(other.cache.clone().unwrap_or_else(|| beside(output)));
         require_same_kind(run, &file)?;
@@ -76,12 +78,43 @@ impl OtherData {
         let (mut cohort, exclusions) = build_cohort(read, &columns)?;
         cohort.require_samples("after labelling", &exclusions)?;
         notes.extend(cohort.provenance.iter().flat_map(|provenance| provenance.notes.iter().cloned()));
-        if has_outcomes && cohort.label().is_none() {
+        let has_times = has_outcomes && cohort.label().is_none();
+        if has_times && (!run.is_of_class() || run.task.binary.is_some()) {
             notes.extend(in_unit_of_run(&mut cohort, time_unit, outcomes.time_factor, other.table.is_some())?);
+        } else if has_times {
+            // Their class is at a horizon of their own, in their unit.
+            outcomes
+                .refuse_factor("the run predicts a class that was read from a column, which has no unit of time")?;
         } else {
+            let why = if has_outcomes { "the outcome is a label and not a time" } else { "there are no outcomes" };
+            outcomes.refuse_factor(why)?;
             time_unit.clone_into(&mut cohort.time_unit);
         }
         Ok(Self { file, cohort, exclusions, has_outcomes, source, notes })
+    }
+}
+
+impl Outcomes {
+    /// Refuses what is no factor of times, before anything is read.
+    fn require_factor(self) -> Result<(), CliError> {
+        match self.time_factor.filter(|factor| !(factor.is_finite() && *factor > 0.0)) {
+            Some(factor) => {
+                let message = format!("{factor} is no factor of times, expected a finite number > 0");
+                Err(CliError::setting("--time-factor", message, None))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a factor that would multiply nothing; `why` says why.
+    fn refuse_factor(self, why: &str) -> Result<(), CliError> {
+        match self.time_factor {
+            Some(factor) => {
+                let message = format!("{factor} has no effect, because {why}, expected no --time-factor");
+                Err(CliError::setting("--time-factor", message, None))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -316,10 +349,6 @@ fn in_unit_of_run(
         let help = "--time-factor multiplies them (365.25 from years to days, 30.44 from months to days)";
         return Err(CliError::setting("--time-factor", message, Some(help)));
     };
-    if !(factor.is_finite() && factor > 0.0) {
-        let message = format!("{factor} is no factor of times, expected a finite number > 0");
-        return Err(CliError::setting("--time-factor", message, None));
-    }
     for sample in &mut cohort.samples {
         sample.time *= factor;
     }

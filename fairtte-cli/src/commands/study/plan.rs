@@ -54,7 +54,51 @@ pub(in crate::commands) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError
         }
         Ok(planned)
     };
-    (0..plan.n()).into_par_iter().map(one).collect()
+    let planned = (0..plan.n()).into_par_iter().map(one).collect::<Result<Vec<_>, CliError>>()?;
+    check_search(plan, &planned)?;
+    check_rungs(plan, &planned)?;
+    Ok(planned)
+}
+
+/// Refuses a searched setting that no cell has: all its trials would have the default.
+fn check_search(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
+    let study = plan.study();
+    let is_drawn = |key: &String, strategy: Option<&String>| {
+        let of = |index: usize| strategy.is_none_or(|name| plan.cells()[plan.place(index).0].strategy == *name);
+        planned
+            .iter()
+            .enumerate()
+            .any(|(index, planned)| of(index) && planned.draws.iter().any(|(drawn, _)| drawn == key))
+    };
+    let wrong = |table: &str, key: &str| {
+        let message =
+            "no training of the study has this setting, expected one of its run files, strategies or estimators";
+        Err(CliError::setting(&format!("{table}.\"{key}\""), message.to_owned(), None))
+    };
+    if let Some(key) = study.search.keys().find(|key| !is_drawn(key, None)) {
+        return wrong("search", key);
+    }
+    for (strategy, ranges) in &study.strategies.search {
+        // A strategy may be in no cell: blocks and excluded cells decide.
+        let is_there = plan.cells().iter().any(|cell| cell.strategy == *strategy);
+        if let Some(key) = ranges.keys().find(|key| is_there && !is_drawn(key, Some(strategy))) {
+            return wrong(&format!("strategies.search.{strategy}"), key);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a rung that is no earlier than the end of a training: nothing would be saved there, and finished trials would be left out.
+fn check_rungs(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
+    let Some(last) = plan.study().halving.as_ref().and_then(|halving| halving.rungs.last()) else { return Ok(()) };
+    let trained = planned.iter().filter(|planned| planned.run.estimator.is_none());
+    match trained.map(|planned| planned.run.training.epochs).min() {
+        Some(epochs) if *last >= epochs => {
+            let message = format!("the last is {last}, expected less than the {epochs} epochs that a training has");
+            Err(CliError::setting("halving.rungs", message, None))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a study needs.
@@ -107,14 +151,15 @@ impl Needs {
     fn of(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
         let mut seen = BTreeSet::new();
         let mut blocks = Vec::new();
-        for block in Block::ALL.into_iter().filter(|block| plan.study().blocks.contains(block)) {
+        let is_there = |block: &Block| plan.cells().iter().any(|cell| cell.block == *block);
+        for block in Block::ALL.into_iter().filter(is_there) {
             let is_of = |index: &usize| plan.cells()[plan.place(*index).0].block == block;
             let of_block: Vec<&Planned> = (0..plan.n()).filter(is_of).map(|index| &planned[index]).collect();
             let trainings: BTreeSet<&str> = of_block.iter().map(|planned| planned.id.as_str()).collect();
             let new = trainings.iter().filter(|id| !seen.contains(*id)).count();
             blocks.push(BlockNeeds {
                 block: block.name(),
-                cells: of_block.len() / plan.study().trials,
+                cells: plan.cells().iter().filter(|cell| cell.block == block).count(),
                 rows: of_block.len(),
                 trainings: trainings.len(),
                 new,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fairtte_data::DataError;
 use fairtte_fairness::FairnessError;
 use serde::Serialize;
 
@@ -13,8 +14,8 @@ use crate::commands::{train, use_threads};
 use crate::progress::say;
 use crate::run_folder::{remove_file, write_json, write_text};
 use crate::study::{
-    AtRung, Claim, Failure, FailureClass, Holder, Keep, Ladder, Lease, Next, Plan, Refusal, TrialFolder, TrialState,
-    keep_only, score, time_of_server,
+    AtRung, Claim, Failure, FailureClass, Holder, Keep, Ladder, Lease, Next, Plan, Planned, Refusal, TrialFolder,
+    TrialState, keep_only, score, time_of_server,
 };
 use crate::{CliError, device, exit::Exit, interrupt};
 
@@ -51,8 +52,8 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
             // A kill may have come between the scores and the removal of the rest.
             return keep_only(&folder, plan.study().execute.keep);
         }
-        TrialState::Refused(refusal) => {
-            say(format!("{}: not trained: {}", planned.id, refusal.because));
+        TrialState::Refused(refusal) if !arguments.again => {
+            say(format!("{}: not trained; --again tries it again: {}", planned.id, refusal.because));
             return Ok(());
         }
         TrialState::Failed(failure) if failure.is_final() && !arguments.again => {
@@ -61,6 +62,9 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
             return Ok(());
         }
         _ => {}
+    }
+    if matches!(state, TrialState::Refused(_)) {
+        remove_file(&folder.refused())?;
     }
     let next = Ladder::climb_for(plan, &planned.id)?.map_or(Next::End, |ladder| ladder.next(&planned.id));
     match next {
@@ -94,13 +98,24 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
     // A folder that is kept as a whole has its report too.
     let keep = plan.study().execute.keep;
     let shown = if keep == Keep::Everything { Shown::Nothing } else { Shown::Unscored };
+    interrupt::holding(lease.give_back_later(), move || attempt(&planned, &folder, lease, next, (keep, shown)))
+}
+
+/// Trains a trial that this process holds, and records what came of it.
+fn attempt(
+    planned: &Planned,
+    folder: &TrialFolder,
+    lease: Lease,
+    next: Next,
+    (keep, shown): (Keep, Shown),
+) -> Result<(), CliError> {
     // A panic counts as an attempt, too.
     let outcome = device::caught(|| match next {
         Next::Until(epochs) => train::train_until(&planned.run, shown, epochs),
         _ => train::train(&planned.run, shown),
     });
     let is_paused = interrupt::take_pause();
-    if !lease.is_ours(&folder) {
+    if !lease.is_ours(folder) {
         let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
         return Err(CliError::RunFolder { path: folder.path().to_owned(), problem });
     }
@@ -111,7 +126,7 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
             remove_file(&folder.failed())?;
             write_json(&folder.rung(), &AtRung { epochs })
         }
-        (outcome, _) => finish(outcome, &folder, keep),
+        (outcome, _) => finish(outcome, folder, keep),
     };
     lease.release();
     finished
@@ -151,6 +166,12 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
     }
     let class = match (&error, error.exit()) {
         (CliError::DeviceFailed { .. }, _) => FailureClass::Device,
+        (
+            CliError::RunFolder { .. }
+            | CliError::Data(DataError::Write { .. })
+            | CliError::Training(FairnessError::Checkpoint { .. } | FairnessError::Data(DataError::Write { .. })),
+            _,
+        ) => FailureClass::Files,
         (_, Exit::Config | Exit::Usage) => FailureClass::Config,
         (_, Exit::Data) => FailureClass::Data,
         _ => FailureClass::Unknown,

@@ -4,10 +4,11 @@ use super::charts::RowCharts;
 use super::strategies::ChosenOf;
 use super::{N_MEASURES, Study};
 use crate::CliError;
+use crate::args::Rule;
 use crate::plural::counted;
 use crate::report::Chart;
-use crate::study::cells::ShiftLevel;
-use crate::study::choice::{best, fairest};
+use crate::study::cells::{Block, ShiftLevel};
+use crate::study::choice::{best, by_rule};
 
 /// One figure per metric: a row per strategy, a mark per setting.
 pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
@@ -27,7 +28,7 @@ pub(super) fn charts(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Vec<Chart> {
 
 /// The same of the trainings with a shift, chosen among themselves by the unshifted validation part: a panel per level.
 pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) -> Result<Vec<Chart>, CliError> {
-    let of = &study.plan.study().strategies;
+    let (of, rule) = (&study.plan.study().strategies, study.plan.study().rule);
     let mut figures = RowCharts::of(study.measures());
     let of_shift = || levels.iter().filter(|level| level.name == shift);
     for level in of_shift() {
@@ -36,16 +37,18 @@ pub(super) fn shifted(study: &Study<'_>, shift: &str, levels: &[&ShiftLevel]) ->
             figures.row(name);
             for setting in study.settings() {
                 let pool = |name: &String| {
-                    study.trials(setting, |cell| cell.shift.as_ref() == Some(*level) && cell.strategy == *name)
+                    study.trials(setting, |cell| {
+                        cell.block == Block::Shift && cell.shift.as_ref() == Some(*level) && cell.strategy == *name
+                    })
                 };
                 let (of_base, own) = (pool(&of.base), pool(name));
                 for metric in 0..N_MEASURES {
-                    let base = best(&of_base, metric)?;
-                    let utility = base.as_ref().and_then(|model| model.validation.overall);
-                    let model = match utility {
-                        _ if *name == of.base => base,
-                        Some(utility) => fairest(&own, metric, utility, study.plan.study().tolerated_loss)?,
-                        None => None,
+                    let best = best(&of_base, metric)?;
+                    let utility = best.as_ref().and_then(|model| model.validation.overall);
+                    let like_base = utility.map(|utility| (utility, study.plan.study().tolerated_loss));
+                    let model = match rule {
+                        Rule::Fairest if *name == of.base => best,
+                        _ => by_rule(rule, &own, metric, like_base)?,
                     };
                     let value = model.and_then(|model| model.test.equity_scaling);
                     figures.dot(metric, &study.name(setting), value, None);

@@ -247,7 +247,8 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
     let mut is_any = false;
     for setting in study.settings() {
         for name in of_study.backbones.keys() {
-            let trials = study.trials(setting, |cell| cell.backbone.as_ref() == Some(name));
+            let trials =
+                study.trials(setting, |cell| cell.block == Block::Backbone && cell.backbone.as_ref() == Some(name));
             if trials.is_empty() {
                 continue;
             }

@@ -187,10 +187,10 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
             let utilities: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.overall)).collect();
             let gaps: Vec<Option<f64>> = (0..N_MEASURES).map(|m| change(m, |model| model.test.gap)).collect();
             if row >= first_other {
-                for (metric, model) in models.iter().enumerate() {
+                for (metric, chosen) in models.iter().enumerate() {
                     counts.add(
                         study.measures().direction(metric),
-                        *model,
+                        [model(metric, 0), *chosen],
                         [utilities[metric], gaps[metric]],
                         tolerated,
                     );
@@ -232,7 +232,7 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
         id: "strategies",
         title: "Strategies against the base".to_owned(),
         question: format!("Does a strategy narrow the gap of {base} without losing its metric?"),
-        verdict: counts.sentences(base, &percent(study)),
+        verdict: counts.sentences(study.plan.study().rule, base, &percent(study)),
         sheets,
         charts: equity::charts(study, chosen),
     })
@@ -295,13 +295,18 @@ fn rule_in_words(rule: Rule, base: &str, tolerated: &str) -> String {
 
 /// The tolerated loss in words: `5 %`.
 fn percent(study: &Study<'_>) -> String {
-    format!("{} %", 100.0 * study.plan.study().tolerated_loss)
+    // Without what 100 x 0.07 leaves behind the fourth digit.
+    let percent = (1e6 * study.plan.study().tolerated_loss).round() / 1e4;
+    format!("{percent} %")
 }
 
 /// How often gaps narrow, over settings, strategies and metrics.
 #[derive(Default)]
 struct Counts {
     cells: usize,
+    /// Cells without a model of the base, whose value the choice of the others needs or their changes.
+    without_base: usize,
+    /// Cells with one, but without a model of the strategy.
     none: usize,
     narrower: usize,
     worse: usize,
@@ -312,12 +317,13 @@ impl Counts {
     fn add(
         &mut self,
         direction: Direction,
-        model: Option<&Chosen>,
+        [base, model]: [Option<&Chosen>; 2],
         [utility, gap]: [Option<f64>; 2],
         tolerated_loss: f64,
     ) {
         self.cells += 1;
-        self.none += usize::from(model.is_none());
+        self.without_base += usize::from(base.is_none());
+        self.none += usize::from(base.is_some() && model.is_none());
         let (Some(utility), Some(gap)) = (utility, gap) else { return };
         let loss = if direction == Direction::LowerIsBetter { utility } else { -utility };
         self.narrower += usize::from(gap < 0.0);
@@ -325,15 +331,23 @@ impl Counts {
         self.both += usize::from(gap < 0.0 && loss <= 0.0);
     }
 
-    fn sentences(&self, base: &str, tolerated: &str) -> Vec<String> {
-        let Self { cells, none, narrower, worse, both } = self;
+    fn sentences(&self, rule: Rule, base: &str, tolerated: &str) -> Vec<String> {
+        let Self { cells, without_base, none, narrower, worse, both } = self;
         let because = if *worse > 0 { ", because the choice looks at the validation part" } else { "" };
         let mut found = vec![format!(
             "Of {cells} cells (settings x strategies x metrics), the gap in the test part is narrower than that of {base} in \
              {narrower}, in {both} of them at no loss of the metric; the metric is more than {tolerated} worse in {worse}{because}."
         )];
         if *none > 0 {
-            found.push(format!("In {none} cells no model is within {tolerated} of {base}."));
+            found.push(match rule {
+                Rule::Fairest => format!("In {none} cells no model is within {tolerated} of {base}."),
+                Rule::Overall | Rule::Minimax | Rule::Dto => format!("In {none} cells no model could be chosen."),
+            });
+        }
+        if *without_base > 0 {
+            found.push(format!(
+                "In {without_base} cells there is no finished model of {base} with this metric to compare with."
+            ));
         }
         found.push(
             "These counts are no test: of equal methods, about half would have the narrower gap. The rank tests below say whether \

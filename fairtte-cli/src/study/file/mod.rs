@@ -312,9 +312,15 @@ impl StudyFile {
         if !self.starts.contains_key(self.base_start()) {
             return wrong("base-start", format!("\"{}\" is not in [starts]", self.base_start()));
         }
+        if !self.heads.names.iter().any(|head| head == self.base_head()) {
+            let names = self.heads.names.join(", ");
+            return wrong("heads.base-head", format!("\"{}\" is not in heads.names ({names})", self.base_head()));
+        }
         self.check_axes()?;
-        let of_strategies = self.strategies.search.values().flatten();
-        self.search.iter().chain(of_strategies).try_for_each(|(key, range)| range.check(key))
+        for (strategy, ranges) in &self.strategies.search {
+            ranges.iter().try_for_each(|(key, range)| range.check(&format!("strategies.search.{strategy}"), key))?;
+        }
+        self.search.iter().try_for_each(|(key, range)| range.check("search", key))
     }
 
     /// The searched keys of a strategy with their ranges: its own, otherwise those of all.

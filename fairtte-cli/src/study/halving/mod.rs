@@ -164,7 +164,10 @@ impl Ladder {
     fn of(plan: &Plan, cells: impl IntoIterator<Item = usize>, record: Record) -> Result<Option<Self>, CliError> {
         let Some(halving) = &plan.study().halving else { return Ok(None) };
         let of_cell = |cell: usize| Ok((cell, decide(plan, halving, cell, record)?));
-        let decisions = cells.into_iter().map(of_cell).collect::<Result<BTreeMap<_, _>, CliError>>()?;
+        // An estimator has no epochs: its trials are all fitted to the end.
+        let has_epochs = |cell: &usize| !plan.study().estimators.contains(&plan.cells()[*cell].strategy);
+        let decisions =
+            cells.into_iter().filter(has_epochs).map(of_cell).collect::<Result<BTreeMap<_, _>, CliError>>()?;
         let mut next: BTreeMap<String, Next> = BTreeMap::new();
         for (cell, decisions) in &decisions {
             for trial in 0..plan.study().trials {
@@ -246,12 +249,23 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
     for (rung, (epochs, n)) in halving.rungs.iter().zip(halving.numbers(entrants.len())).enumerate() {
         let ids = |trial: &usize| plan.places_of(cell, *trial).map(|place| plan.ids()[place].as_str());
         let names: Vec<&str> = entrants.iter().flat_map(ids).collect();
-        // Named by what is compared: with more trials it is another question.
-        let key = format!("{} {} {}", names.join(" "), halving.keep, halving.audit);
-        let hash = blake3::hash(key.as_bytes()).to_hex();
-        let path = plan.folder().rungs().join(format!("{}-{epochs}.json", &hash[..16]));
+        // Named by what is compared: with more trials it is another question, and so it is for another attribute, whose worst group is
+        // another one although the trainings may be the same.
+        let attribute = &plan.cells()[cell].attribute;
+        let path = |of_attribute: &str| {
+            let key = format!("{}{of_attribute} {} {}", names.join(" "), halving.keep, halving.audit);
+            let hash = blake3::hash(key.as_bytes()).to_hex();
+            plan.folder().rungs().join(format!("{}-{epochs}.json", &hash[..16]))
+        };
+        // Older versions did not name the attribute: their decision is that of the cell that it names.
+        let older = path("");
+        let older = older.exists().then(|| read_json::<Decision>(&older)).transpose()?;
+        let older = older.filter(|decision| decision.cell == plan.words_of_cell(cell));
+        let path = path(&format!(" {attribute}"));
         let decision: Decision = if path.exists() {
             read_json(&path)?
+        } else if let Some(older) = older {
+            older
         } else {
             let mut compared = Vec::new();
             for trial in &entrants {

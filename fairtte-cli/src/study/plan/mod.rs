@@ -277,7 +277,7 @@ impl Plan {
             merged.add_table(nested(&format!("estimator.{}", cell.strategy), Value::Table(settings)), "[estimators]");
         }
         if study.folds > 1 {
-            merged.add_table(fold_table(study.folds, self.fold(index), &data.run), "folds");
+            merged.add_table(fold_table(study.folds, self.fold(index), [&data.run, &study.set]), "folds");
         }
         let mut draws = Vec::new();
         for (key, range) in study.ranges(&cell.strategy) {

@@ -66,14 +66,15 @@ impl Plan {
 }
 
 /// `[split]` of a fold. With more than five folds the validation parts of the default fractions would overlap, and the choice
-/// among models pools them: they become folds too, unless the run file sets other fractions.
-pub(super) fn fold_table(folds: usize, fold: usize, run: &Table) -> Table {
+/// among models pools them: they become folds too, unless the run file or `[set]` has other fractions.
+pub(super) fn fold_table(folds: usize, fold: usize, [run, set]: [&Table; 2]) -> Table {
     let whole = |n: usize| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
     let of = [("folds".to_owned(), whole(folds)), ("fold".to_owned(), whole(fold))];
     let mut split = Table::from_iter([("k-fold".to_owned(), Value::Table(Table::from_iter(of)))]);
     let default = SplitConfig::default();
     let is_default = |key: &str, default: f64| {
-        let given = run.get("split").and_then(|split| split.get(key)).and_then(Value::as_float);
+        let given = |table: &Table| table.get("split").and_then(|split| split.get(key)).and_then(Value::as_float);
+        let given = given(set).or_else(|| given(run));
         given.is_none_or(|given| (given - default).abs() < 1e-12)
     };
     let keys = [("train", default.train), ("validation", default.validation), ("test", default.test)];

@@ -224,6 +224,32 @@ impl FittedAttributes {
         Self::assign(rules.to_vec(), cohort, renamed)
     }
 
+    /// The groups of all samples of `cohort` as they were recorded ([`read_cohort`](crate::read_cohort)), with the `rules` that made
+    /// them. They are not made again, because a record does not keep everything that a rule reads: of an attribute that the
+    /// rules of a data set define it has the raw texts alone. Groups of other attributes are left out.
+    ///
+    /// # Errors
+    /// [`DataError::UnknownAttribute`] if an attribute of `rules` has no recorded groups or no column,
+    /// [`DataError::ShapeMismatch`] if groups do not cover all samples.
+    pub fn recorded(rules: &[FittedAttribute], recorded: &[Groups], cohort: &Cohort) -> Result<Self, DataError> {
+        let (mut groups, mut left) = (Vec::new(), Vec::new());
+        for fitted in rules {
+            let column = find_column(cohort, &fitted.name)?;
+            let found = recorded.iter().find(|groups| groups.attribute() == fitted.name);
+            let found = found.ok_or_else(|| DataError::UnknownAttribute {
+                attribute: fitted.name.clone(),
+                data: format!("the recorded groups of cohort \"{}\"", cohort.name),
+                nearest: nearest(&fitted.name, recorded.iter().map(Groups::attribute)),
+            })?;
+            if found.n() != cohort.n() {
+                return Err(DataError::ShapeMismatch { what: "grouping", found: found.n(), expected: cohort.n() });
+            }
+            left.extend(ungrouped(column, found.membership()));
+            groups.push(found.clone());
+        }
+        Ok(Self { groups, rules: rules.to_vec(), ungrouped: left })
+    }
+
     fn assign(rules: Vec<FittedAttribute>, cohort: &Cohort, renamed: &[RenamedLevel]) -> Result<Self, DataError> {
         let membership = |fitted: &FittedAttribute| {
             let column = find_column(cohort, &fitted.name)?;

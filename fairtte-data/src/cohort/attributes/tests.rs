@@ -108,6 +108,32 @@ fn a_reference_that_the_data_set_knows_may_be_that_of_nobody() {
 }
 
 #[test]
+fn recorded_groups_are_kept_where_the_record_lacks_what_made_them() {
+    let config = AttributeConfig { reference: Some("White".to_owned()), ..AttributeConfig::new("trait") };
+    let mut cohort = cohort(&["BLACK", "WHITE - RUSSIAN", ""]);
+    cohort.attributes[0].coded = Some(vec![Some("Non-White"), Some("White"), None]);
+    let fitted = FittedAttributes::fit(&[config], &cohort, &[0, 1]).unwrap();
+    // As a record is read again: the raw texts alone.
+    cohort.attributes[0].coded = None;
+    let made_again = FittedAttributes::apply(fitted.rules(), &cohort, &[]).unwrap();
+    assert_eq!(indices(&made_again.all()[0]), [Some(0), Some(0), None], "no text of the table is White");
+    let other = Groups::new("site", vec!["x".to_owned()], vec![Some(GroupId(0)); 3]).unwrap();
+    let recorded = [other.clone(), fitted.all()[0].clone()];
+    let found = FittedAttributes::recorded(fitted.rules(), &recorded, &cohort).unwrap();
+    assert_eq!(found.all(), fitted.all());
+    assert_eq!((found.rules(), found.ungrouped()), (fitted.rules(), fitted.ungrouped()));
+    assert!(matches!(
+        FittedAttributes::recorded(fitted.rules(), &[other], &cohort),
+        Err(DataError::UnknownAttribute { .. })
+    ));
+    let short = [Groups::new("trait", vec!["White".to_owned()], vec![None]).unwrap()];
+    assert!(matches!(
+        FittedAttributes::recorded(fitted.rules(), &short, &cohort),
+        Err(DataError::ShapeMismatch { found: 1, expected: 3, .. })
+    ));
+}
+
+#[test]
 fn a_level_seen_only_outside_training_belongs_to_no_group_and_is_counted() {
     let fitted = fit("", &["M", "F", "X", "X", ""], &[0, 1]).unwrap();
     assert_eq!(fitted.all()[0].levels(), ["F", "M"]);

@@ -131,8 +131,9 @@ impl Strategy for ControlledAttribute {
         Ok(())
     }
 
-    fn describe_weights(&self, epoch: usize) -> String {
-        format!("by group, the best of epochs 1 to {epoch}")
+    fn describe_weights(&self, _epoch: usize) -> String {
+        // Whichever epoch the training chooses: every group has its own.
+        "by group, the best epoch of its own network".to_owned()
     }
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {

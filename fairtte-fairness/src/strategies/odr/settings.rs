@@ -59,6 +59,15 @@ impl StrategySettings for OdrConfig {
         check_positive("gamma-entropy", self.gamma_entropy)?;
         check_positive("gamma-orthogonality", self.gamma_orthogonality)?;
         check_positive("schedule-epochs", self.schedule_epochs)?;
+        let is_scheduled =
+            [self.gamma_entropy, self.gamma_orthogonality].iter().any(|gamma| gamma.total_cmp(&1.0).is_ne());
+        let has_effect = is_scheduled || self.schedule_epochs.total_cmp(&Self::default().schedule_epochs).is_eq();
+        check(
+            "schedule-epochs",
+            self.schedule_epochs,
+            has_effect,
+            "no value where gamma-entropy and gamma-orthogonality are 1",
+        )?;
         check_positive("classifier-learning-rate", self.classifier_learning_rate)?;
         let in_range = (2..=65_536).contains(&self.code);
         check("code", self.code, in_range, "a whole number from 2 to 65536")

@@ -323,7 +323,7 @@ fn selection_json_holds_the_values_of_the_files_it_names() {
     for (strategy, weights) in [
         ("swad={ n-converge = 1, n-tolerance = 8 }", "averaged over epochs "),
         ("recalibration", ", recalibrated by group"),
-        ("controlled-attribute", "by group, the best of epochs 1 to "),
+        ("controlled-attribute", "by group, the best epoch of its own network"),
         ("erm", "epoch "),
     ] {
         let folder = tempfile::tempdir().unwrap();

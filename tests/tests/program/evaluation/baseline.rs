@@ -6,7 +6,7 @@ use std::path::Path;
 use fairtte_classical::{CovariateValues, Covariates, CoxRegression, CoxTies};
 use fairtte_data::table::Table;
 use fairtte_metrics::Outcomes;
-use fairtte_tests::{fail, succeed};
+use fairtte_tests::{fail, patients, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
@@ -245,4 +245,55 @@ fn beside_several_models_the_cox_model_of_the_covariates_is_one_more() {
     assert!(html.contains("Cox (age, sex)") && html.contains("fitted on the training sample"));
     let missing = ["--baseline", "weight", "--output", &shown];
     fail(files.iter().chain(&missing), DATA, "\"weight\"");
+}
+
+#[test]
+fn the_baseline_of_a_run_has_its_attributes_and_not_the_columns_that_only_its_split_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = |row: usize, cells: &mut [String; 9]| cells[8] = ["a", "b"][row % 2].to_owned();
+    let run = patients(folder.path(), 120, site).set("split.stratify=[\"x3\"]").set("training.epochs=1");
+    run.train();
+    let covariates = || json(&run.output().join("evaluation.json"))["baseline"]["covariates"].clone();
+    assert_eq!(covariates(), serde_json::json!(["sex"]));
+    // Asked for, it is one.
+    succeed(["evaluate", &run.output().display().to_string(), "--baseline", "sex,x3", "--permutations", "0"]);
+    assert_eq!(covariates(), serde_json::json!(["sex", "x3"]));
+}
+
+#[test]
+fn a_text_for_a_missing_value_is_one_in_the_training_table_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, predictions, _) = tables(folder.path());
+    // In a column of numbers a text would be an invalid cell.
+    for path in [&train, &predictions] {
+        let text = std::fs::read_to_string(path).unwrap();
+        let with_unknown = |line: &str| {
+            let mut cells: Vec<&str> = line.split(',').collect();
+            if cells[0].trim_start_matches('s').parse::<usize>().is_ok_and(|row| row % 7 == 3) {
+                cells[1] = "unknown";
+            }
+            cells.join(",")
+        };
+        std::fs::write(path, text.lines().map(with_unknown).collect::<Vec<_>>().join("\n")).unwrap();
+    }
+    let output = folder.path().join("scores");
+    let shown = output.display().to_string();
+    let files = ["evaluate", "--predictions", &predictions, "--train", &train, "--output", &shown];
+    let asked = [
+        "--attributes",
+        "sex",
+        "--baseline",
+        "age,sex",
+        "--missing",
+        "Unknown",
+        "--set",
+        "replicates=0",
+        "--permutations",
+        "0",
+    ];
+    succeed(files.iter().chain(&asked));
+    let baseline = &json(&output.join("evaluation.json"))["baseline"];
+    assert_eq!(baseline["fitted-on"], "train");
+    let terms = baseline["cox"]["coefficients"].as_array().unwrap();
+    assert!(terms.iter().any(|term| term["name"] == "age missing"), "{terms:?}");
 }

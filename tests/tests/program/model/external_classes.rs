@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::Part;
 use fairtte_tests::classes::{
-    ClassPatient, PredictedPatient, auc_by_pairs, auc_with_weights, class_patient, class_run, class_table, patients_of,
-    predicted_patients,
+    CLASS_COLUMNS, ClassPatient, PredictedPatient, auc_by_pairs, auc_with_weights, class_patient, class_run,
+    class_table, patients_of, predicted_patients,
 };
 use fairtte_tests::{fail, succeed};
 use serde_json::Value;
@@ -302,4 +302,39 @@ fn the_card_of_a_class_has_its_metrics_counts_and_other_data() {
     }
     let folder = text(place.folder.path());
     assert!(!card.contains(&folder), "a card is published: it has no paths\n{card}");
+}
+
+#[test]
+fn a_run_on_labels_predicts_data_with_times_in_their_own_unit_and_with_their_own_censoring() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let config = class_run(folder, 500, LABEL, "");
+    succeed(["train", "--config", &config]);
+    class_table(&folder.join("other.csv"), OTHER, &CLASS_COLUMNS);
+    let of_times = std::fs::read_to_string(&config).unwrap();
+    let of_times = of_times.replace(LABEL, "").replace("patients.csv", "other.csv").replace("\"years\"", "\"days\"");
+    let of_times = of_times.replace("kind = \"binary\"\n", "kind = \"binary\"\nbinary = { horizon = 4 }\n");
+    let (other, output) = (folder.join("other.toml"), folder.join("other"));
+    std::fs::write(&other, of_times).unwrap();
+    let (run, other, output) = (text(&folder.join("run")), text(&other), text(&output));
+    let call = ["predict", &run, "--data", &other, "--output", &output];
+    let factor = |factor| call.iter().copied().chain(["--time-factor", factor]).collect::<Vec<_>>();
+    fail(factor("2"), CONFIG, "--time-factor: 2 has no effect, because the run predicts a class");
+    fail(factor("0"), CONFIG, "--time-factor: 0 is no factor of times, expected a finite number > 0");
+    succeed(call);
+    assert_eq!(json(&folder.join("other/predict.json"))["time-unit"], "days");
+    succeed(["evaluate", &output]);
+    let found = json(&folder.join("other/evaluation.json"));
+    assert_eq!(
+        (&found["censoring"]["fitted-on"], &found["censoring"]["n"]),
+        (&"evaluated".into(), &OTHER.len().into())
+    );
+    assert!(found["notes"].to_string().contains("The run has no times: the censoring curve"), "{}", found["notes"]);
+    fail(["evaluate", &output, "--censoring", "train"], CONFIG, "has no times, expected `own`");
+    // Labels have no times either.
+    let labels = folder.join("labels.csv");
+    class_table(&labels, OTHER, &["disease", "sex", "x0", "x1"]);
+    let (labels, output) = (text(&labels), text(&folder.join("labels")));
+    let call = ["predict", &run, "--table", &labels, "--output", &output, "--time-factor", "2"];
+    fail(call, CONFIG, "--time-factor: 2 has no effect, because the outcome is a label");
 }

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use fairtte_data::predictions::{PredictionTable, Rising};
-use fairtte_data::read_predictions;
 use fairtte_data::table::Table;
+use fairtte_data::{read_cohort, read_predictions};
 use fairtte_tests::{SmallRun, fail, fairtte, files, generic_table, patients, succeed};
 use serde_json::Value;
 
@@ -430,6 +430,54 @@ fn an_ensemble_is_the_mean_of_survival_and_folds_are_pooled() {
         "--set",
         "replicates=5",
     ]);
+}
+
+#[test]
+fn pooled_folds_are_weighed_and_grouped_as_pooled_samples_and_keep_the_rows_that_every_fold_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let fold = |fold: usize| {
+        let without_time = |row: usize, cells: &mut [String; 9]| {
+            if row == 7 {
+                cells[1].clear();
+            }
+        };
+        let run = patients(&folder.path().join(format!("fold-{fold}")), 90, without_time)
+            .set(&format!("split.k-fold={{ folds = 3, fold = {fold} }}"))
+            .set("attribute=[{ name = \"sex\" }, { name = \"age\", threshold = \"median\" }]");
+        succeed(run.arguments("train"));
+        text(&run.output())
+    };
+    let folds: Vec<String> = (0..3).map(fold).collect();
+    let pooled = folder.path().join("pooled");
+    let arguments = folds.iter().cloned().chain(["--out-of-fold".to_owned(), "--output".to_owned(), text(&pooled)]);
+    let outcome = succeed(["predict".to_owned()].into_iter().chain(arguments));
+    assert!(outcome.stderr.contains("their groups are those that"), "{}", outcome.stderr);
+    let record = json(&pooled.join("predict.json"));
+    let counts = ["n-read", "n-excluded", "n-predicted"].map(|name| record[name].as_u64().unwrap());
+    assert_eq!(counts, [90, 1, 89], "the row without a time is one of those that were read");
+    let excluded = |folder: &Path| std::fs::read_to_string(folder.join("exclusions.csv")).unwrap();
+    assert_eq!(excluded(&pooled), excluded(Path::new(&folds[0])));
+    // One meaning of a group for all: that of the first fold.
+    let groups = |folder: &Path| read_cohort(&folder.join("cohort.parquet")).unwrap().1;
+    assert_eq!(groups(&pooled), groups(Path::new(&folds[0])));
+
+    let shown = text(&pooled);
+    succeed(["evaluate", &shown, "--permutations", "0"]);
+    let fitted_on = |evaluation: &Value| {
+        let censoring = &evaluation["input"]["censoring"];
+        (censoring["fitted-on"].clone(), censoring["n"].clone(), evaluation["baseline"]["fitted-on"].clone())
+    };
+    let own = json(&pooled.join("evaluation.json"));
+    // The training part of a fold consists of samples that are evaluated here.
+    assert_eq!(fitted_on(&own), ("evaluated".into(), 89.into(), "evaluated".into()));
+    let page = std::fs::read_to_string(pooled.join("report.html")).unwrap();
+    assert!(page.contains("the pooled samples: 89 samples") && page.contains("pooled test parts of"));
+    assert!(!page.contains("the training part of the run"));
+    succeed(["evaluate", &shown, "--permutations", "0", "--censoring", "train"]);
+    let of_fold = json(&pooled.join("evaluation.json"));
+    let (fitted, n, baseline) = fitted_on(&of_fold);
+    assert_eq!((fitted, baseline), ("train".into(), "evaluated".into()));
+    assert!(n.as_u64().unwrap() < 60, "that of the first fold");
 }
 
 #[test]

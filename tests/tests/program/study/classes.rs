@@ -268,7 +268,10 @@ fn what_a_study_of_a_class_cannot_have_is_refused() {
         ("seeds=[1,2]", "seeds: they name one training seed per trial"),
         ("rule=\"best\"", "rule"),
         ("strategies.search.laftr={\"strategy.laftr.gamma\"={fixed=1}}", "strategies.search.laftr"),
-        ("strategies.search.sam={\"strategy.sam.rho\"={uniform=[2,1]}}", "the lower first"),
+        (
+            "strategies.search.sam={\"strategy.sam.rho\"={uniform=[2,1]}}",
+            "strategies.search.sam.\"strategy.sam.rho\" is [2, 1]",
+        ),
         (two, "data: a and b are of two tasks"),
     ] {
         fail(["study", "plan", &text(&file), "--output", &output, "--set", set], CONFIG, sentence);

@@ -144,8 +144,34 @@ fn wrong_rungs_are_refused_by_key() {
         ("[halving]\nrungs = [2]\nkeep = 1.0\n", "halving.keep: 1 is no share"),
         ("[halving]\nrungs = [2]\naudit = -0.1\n", "halving.audit: -0.1 is no share"),
         ("[halving]\nrungs = [2]\nby = \"gap\"\n", "by"),
+        ("[halving]\nrungs = [4, 8]\n", "halving.rungs: the last is 8, expected less than the 8 epochs"),
     ] {
         std::fs::write(path("study.toml"), format!("{STUDY}{halving}")).unwrap();
         fail(["study", "plan", &path("study.toml"), "--output", &path("a")], 3, expected);
     }
+}
+
+/// A training that serves two attributes is compared for each by its own worst group; an estimator has no epochs to be compared after.
+#[test]
+fn every_attribute_has_its_own_decision_and_estimators_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let age = "[[attribute]]\nname = \"age\"\nthreshold = 60.0\n[image]";
+    std::fs::write(path("films.toml"), RUN_FILE.replace("[image]", age).replace("epochs = 8", "epochs = 3")).unwrap();
+    let study = "trials = 4\nblocks = [\"base\", \"fair\"]\n[[data]]\nrun-file = \"films.toml\"\n\
+        [estimators]\nnames = [\"cox\"]\n[search]\n\"optimiser.learning-rate\" = { log-uniform = [1e-4, 1e-1] }\n\
+        \"estimator.cox.ridge\" = { log-uniform = [1e-3, 1.0] }\n[halving]\nrungs = [1]\nkeep = 0.5\naudit = 0.0\n";
+    std::fs::write(path("study.toml"), study).unwrap();
+    succeed(["study", "run", &path("study.toml"), "--output", &path("a"), "--jobs", "2"]);
+    let decisions = decisions(Path::new(&path("a")));
+    let cells: Vec<&String> = decisions.keys().map(|(cell, _)| cell).collect();
+    assert_eq!(cells.len(), 2, "{cells:?}");
+    assert!(
+        cells.iter().any(|cell| cell.contains("sex")) && cells.iter().any(|cell| cell.contains("age")),
+        "{cells:?}"
+    );
+    let scored =
+        trainings(Path::new(&path("a"))).into_values().filter(|training| training.join("scores.json").exists());
+    let estimators = scored.filter(|training| n_epochs(training) == 0).count();
+    assert_eq!(estimators, 4, "all trials of the estimator are finished");
 }

@@ -80,6 +80,8 @@ fn what_no_study_can_be_is_refused_by_key() {
         ("search={head={choice=[\"pmf\"]}}", 3, "an axis of the study sets it"),
         ("search={\"optimiser.learning-rate\"={uniform=[2,1]}}", 3, "the lower first"),
         ("search={\"optimiser.learning-rat\"={uniform=[1,2]}}", 3, "learning-rat"),
+        ("search={\"strategy.group-droo.eta\"={uniform=[1,2]}}", 3, "search.\"strategy.group-droo.eta\": no training"),
+        ("heads.base-head=\"cox-time\"", 3, "heads.base-head: \"cox-time\" is not in heads.names"),
         ("exclude=[{colour=\"red\"}]", 3, "there is no axis \"colour\""),
         ("exclude=[{head=\"cox\"}]", 3, "it excludes no cell"),
         ("execute.stale-minutes=0.5", 3, "at least twice"),
@@ -91,6 +93,58 @@ fn what_no_study_can_be_is_refused_by_key() {
         assert!(!output.exists(), "{set}: something was written");
     }
     fail(["study", "status", &folder.path().display().to_string()], 4, "this is not the folder of a study");
+}
+
+#[test]
+fn a_plan_counts_every_block_its_cells_and_what_is_new_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
+    for set in ["folds=2", "include=[{head=\"pmf\",strategy=\"group-dro\"}]"] {
+        let mut arguments = words(&["study", "plan"], &file, &output);
+        arguments.extend(["--set".to_owned(), set.to_owned(), "--json".to_owned()]);
+        let plan: serde_json::Value = serde_json::from_str(&succeed(arguments).stdout).unwrap();
+        let blocks = plan["blocks"].as_array().unwrap();
+        let sum = |key: &str| blocks.iter().map(|block| block[key].as_u64().unwrap()).sum::<u64>();
+        let ids: BTreeSet<String> = manifest(&output).into_iter().map(|mut row| row.remove("id").unwrap()).collect();
+        let n = |key: &str| plan[key].as_u64().unwrap();
+        assert_eq!([sum("cells"), sum("rows"), sum("new")], [n("cells"), n("rows"), n("trainings")], "{set}: {plan}");
+        assert_eq!(usize::try_from(n("trainings")).unwrap(), ids.len(), "{set}");
+        assert_eq!(blocks.iter().any(|block| block["block"] == "include"), set.starts_with("include"));
+    }
+}
+
+/// `kill PID`, `timeout` and `docker stop` reach the first process alone.
+#[test]
+#[cfg(unix)]
+fn a_study_that_is_asked_to_stop_asks_its_trials_which_save_their_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
+    let long = ["--set", "set.training.epochs=100000", "--set", "set.training.patience=100000", "--jobs", "2"];
+    let mut study =
+        fairtte().args(words(&["study", "run"], &file, &output)).args(long).stderr(Stdio::null()).spawn().unwrap();
+    // Folders of states come and go meanwhile: only the two levels of the trials are read.
+    let inside = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let trains = |trial: &PathBuf| trial.join("steps.jsonl").exists();
+    for _ in 0..600 {
+        if inside(output.join("trials")).flat_map(inside).filter(trains).count() >= 2 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let id = study.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(study.wait().unwrap().code(), Some(75));
+    // Both have given their trial back, with the state that the next call resumes from.
+    let held: Vec<String> = files(&output).into_iter().filter(|name| name.ends_with("lease.0")).collect();
+    assert!(held.len() >= 2, "{held:?}");
+    for name in held {
+        let lease = output.join(&name);
+        assert_eq!(lease.metadata().unwrap().modified().unwrap(), std::time::UNIX_EPOCH, "{name}");
+        let states = files(lease.parent().unwrap()).into_iter().filter(|name| name.starts_with("checkpoint/")).count();
+        assert!(states > 0, "{name}");
+    }
+    let status = succeed(["study", "status", &output.display().to_string()]).stdout;
+    assert!(status.contains("to do") && !status.contains("running"), "{status}");
 }
 
 #[test]

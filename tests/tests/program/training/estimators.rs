@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::{PredictionTable, Rising};
 use fairtte_data::read_predictions;
-use fairtte_tests::{SmallRun, c_td, fail, files, patients, report, succeed};
+use fairtte_tests::{SmallRun, c_td, fail, files, generic_table, patients, report, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
@@ -269,6 +269,19 @@ fn an_estimator_on_images_reads_their_covariates_and_has_the_same_samples_as_a_n
     let (own, again) = (curves(&folder.path().join("run")), curves(&other));
     let place = again.samples.iter().position(|sample| *sample == own.samples[0]).unwrap();
     assert_eq!(own.survival.row(0), again.survival.row(place));
+    // A hospital with few ages, which writes the sex in words: both are read as the fit read them.
+    let table = generic_table(&folder.path().join("hospital"), 4, |_, _| None);
+    let people = [("male", 50), ("M", 50), ("male", 70), ("F", 70)];
+    let line = |(row, (sex, age)): (usize, &(&str, i32))| format!("{row}.png,p{row},{sex},{age}");
+    let lines: Vec<String> = people.iter().enumerate().map(line).collect();
+    std::fs::write(&table, format!("image,subject_id,sex,age\n{}\n", lines.join("\n"))).unwrap();
+    let (run, output) = (words(&folder.path().join("run")), folder.path().join("of-hospital"));
+    let call = ["predict", &run, "--table", &words(&table), "--level", "sex.male=M", "--output", &words(&output)];
+    succeed(call);
+    let found = curves(&output).survival;
+    assert_eq!(found.row(0), found.row(1), "male is M");
+    assert_ne!(found.row(0), found.row(2), "70 is not 50");
+    assert_ne!(found.row(2), found.row(3), "M is not F");
 }
 
 #[test]
@@ -292,7 +305,7 @@ fn estimators_are_compared_with_strategies_and_are_in_studies() {
     fail(
         ["compare", "--config", &words(&path), "--set", "compare.estimator.erm={}", "--output", &words(&output)],
         CONFIG,
-        "estimators.names: \"erm\" is no estimator, expected one of cox",
+        "compare.estimator: \"erm\" is no estimator, expected one of cox",
     );
 
     let run_file = folder.path().join("of_study.toml");

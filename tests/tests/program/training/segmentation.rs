@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::image::{Limits, read_label_map};
+use fairtte_data::image::{Limits, read_label_map, write_mask};
 use fairtte_tests::{fail, fairtte, files, succeed};
 use serde_json::Value;
 
@@ -191,6 +191,31 @@ fn masks_are_learnt_written_and_evaluated_as_those_of_any_model() {
     }
 }
 
+#[test]
+fn a_class_that_no_mask_of_a_part_has_is_a_warning_for_a_run_and_refused_in_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = eyes(folder.path(), &["n-subjects=40", "size=32"], SMALL);
+    succeed(["train", "--config", &config]);
+    let run = folder.path().join("run");
+    // As in a test part in which nobody has the rare class: without cups, true and predicted.
+    let table = std::fs::read_to_string(run.join("masks.csv")).unwrap();
+    for file in table.lines().skip(1).flat_map(|line| line.split(',').skip(2).take(2)) {
+        let path = run.join(file);
+        let map = read_label_map(&path, &Limits::default()).unwrap();
+        let labels: Vec<u8> = map.labels.iter().map(|label| u8::from(*label > 0)).collect();
+        write_mask(&path, &labels, [map.extents[0], map.extents[1]]).unwrap();
+    }
+    let outcome = succeed(["evaluate", &words(&run)]);
+    assert!(outcome.stderr.contains("No true and no predicted mask has a pixel of cup"), "{}", outcome.stderr);
+    let evaluation = json(&run.join("evaluation.json"));
+    let names: Vec<&str> =
+        evaluation["warnings"].as_array().unwrap().iter().map(|warning| warning["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"class-in-no-mask") && !names.contains(&"class-in-one-kind-of-masks"), "{names:?}");
+    let (table, output) = (words(&run.join("masks.csv")), words(&folder.path().join("again")));
+    let call = ["evaluate-masks", "--table", &table, "--classes", "disc=1+2,cup=2", "--output", &output];
+    fail(call, CONFIG, "no mask has a pixel of class \"cup\" (2)");
+}
+
 /// The bytes of all masks and of their tables, by file name.
 fn masks_of(run: &Path) -> Vec<(String, Vec<u8>)> {
     let names = files(run).into_iter().filter(|name| name.starts_with("masks") || name == "selection.json");
@@ -239,6 +264,29 @@ fn a_run_of_masks_that_is_killed_ends_with_the_same_masks() {
     let outcome = succeed(arguments("killed"));
     assert!(outcome.stderr.contains("resuming after"), "{}", outcome.stderr);
     assert!(masks_of(&killed) == expected, "a killed run has other masks");
+}
+
+/// The network computes in half precision; logits, losses and sums over pixels are in single.
+#[test]
+fn masks_are_learnt_in_half_precision() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = eyes(folder.path(), &["n-subjects=40", "size=32"], &SMALL.replace("epochs = 2", "epochs = 1"));
+    let loss = |precision: &str| {
+        let output = words(&folder.path().join(precision));
+        // Hardly an update: in f16 the first ones may be left out until the gradients' scale fits.
+        let sets = [format!("training.precision={precision}"), "optimiser.learning-rate=1e-9".to_owned()];
+        let mut arguments = vec!["train", "--config", &config, "--output", &output];
+        arguments.extend(sets.iter().flat_map(|set| ["--set", set.as_str()]));
+        succeed(arguments);
+        let steps = std::fs::read_to_string(Path::new(&output).join("steps.jsonl")).unwrap();
+        let epoch: Value = serde_json::from_str(steps.lines().next().unwrap()).unwrap();
+        epoch["train_loss"].as_f64().unwrap()
+    };
+    let expected = loss("f32");
+    for precision in ["bf16", "f16"] {
+        let found = loss(precision);
+        assert!((found - expected).abs() < 0.01 * expected, "{precision}: {found} where f32 has {expected}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fairtte_data::{Cohort, Part, Sample, read_cohort};
 use fairtte_metrics::{EvaluationSettings, Groups, SampleId, SubjectId};
 
 use super::super::own_table::notes_on_groups;
-use super::super::predicted::require_same_unit;
+use super::super::predicted::{POOLED, require_same_unit};
 use super::super::prediction_record::PredictionRecord;
 use super::super::publish::Target;
 use super::super::{Outputs, dry_run, facts_of_labels, with_intersections};
@@ -27,9 +27,6 @@ use crate::CliError;
 use crate::args::{CensoringOf, Evaluate};
 use crate::plural::counted;
 use crate::run_folder::{OpenRun, RunFolder};
-
-/// How predictions were made: each sample by the run whose test part has it.
-const OUT_OF_FOLD: &str = "out of fold";
 
 /// `fairtte evaluate DIR` of a folder whose runs predict a class; with `--internal` beside the test part of a run.
 pub(in super::super) fn run_of_predicted(
@@ -118,24 +115,31 @@ impl Call<'_> {
     fn censoring(&self, cohort: &Cohort, notes: &mut Vec<String>) -> Result<Option<Censoring>, CliError> {
         let asked = self.arguments.external.censoring;
         let refused = |message: &str| Err(CliError::setting("--censoring", message.to_owned(), None));
-        match (self.horizon, self.saved, asked) {
+        // A run on a column of labels has no times of which a curve could be that of the censoring.
+        let trained = self.saved.filter(|(open, _)| open.file.task.binary.is_some());
+        let has_no_times = self.saved.is_some() && trained.is_none();
+        match (self.horizon, trained, asked) {
             (None, _, None) => Ok(None),
             (None, _, Some(_)) => refused("the class was read and not made from times, so that nobody is censored"),
             // The training parts of the folds are the pooled samples.
             (Some(horizon), Some((_, saved)), asked)
-                if asked == Some(CensoringOf::Train) || asked.is_none() && self.record.prediction != OUT_OF_FOLD =>
+                if asked == Some(CensoringOf::Train) || asked.is_none() && !self.record.is_pooled() =>
             {
                 require_same_unit(cohort, &saved.cohort.time_unit, "the run")?;
                 let outcomes = saved.cohort.outcomes(saved.split.rows(Part::Train))?;
                 Ok(Some(Censoring { horizon, outcomes, fitted_on: "train" }))
             }
+            (Some(_), None, Some(CensoringOf::Train)) if has_no_times => {
+                refused("the run predicts a class that was read from a column and has no times, expected `own`")
+            }
             (Some(_), None, Some(CensoringOf::Train)) => {
                 refused("the run that predicted these data is not there any more, expected `own`")
             }
             (Some(horizon), _, _) => {
-                notes.push(
-                    "The censoring curve of the weighted AUC is fitted on the predicted samples themselves.".to_owned(),
-                );
+                let why = if has_no_times { "The run has no times: the" } else { "The" };
+                notes.push(format!(
+                    "{why} censoring curve of the weighted AUC is fitted on the predicted samples themselves."
+                ));
                 Ok(Some(Censoring { horizon, outcomes: cohort.outcomes(&cohort.all_rows())?, fitted_on: "evaluated" }))
             }
         }
@@ -185,12 +189,14 @@ fn facts(
     censoring: Option<&Censoring>,
 ) -> Vec<(String, String)> {
     let fact = |name: &str, value: String| (name.to_owned(), value);
-    let mut facts = vec![fact("external data", folder.path().display().to_string())];
+    let what = if record.is_pooled() { "pooled folds" } else { "external data" };
+    let mut facts = vec![fact(what, folder.path().display().to_string())];
     facts.extend(record.data.iter().map(|data| fact("run file of the data", data.clone())));
     facts.push(fact("predicted by", record.by()));
     facts.extend(facts_of_labels(cohort));
     facts.extend(censoring.map(|censoring| {
-        let whose = of_sample(censoring.fitted_on);
+        let is_pooled = record.is_pooled() && censoring.fitted_on == "evaluated";
+        let whose = if is_pooled { POOLED } else { of_sample(censoring.fitted_on) };
         let (n, events) = (censoring.outcomes.n(), counted(censoring.outcomes.n_events(), "event"));
         fact("censoring curve fitted on", format!("{whose}: {}, {events}", counted(n, "sample")))
     }));

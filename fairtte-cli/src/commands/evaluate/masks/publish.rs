@@ -27,6 +27,8 @@ use crate::run_folder::write_text;
 const N_LOWEST: usize = 10;
 /// Name of the warning on a class that only true, or only predicted, masks have.
 const ONE_SIDED: &str = "class-in-one-kind-of-masks";
+/// Name of the warning on a class that no mask has.
+const ABSENT: &str = "class-in-no-mask";
 /// Name of the warning on values that no class has.
 const OTHER_VALUES: &str = "values-of-no-class";
 /// Name of the warning on groups that are not compared.
@@ -226,14 +228,19 @@ fn lowest(mut rows: Vec<SampleRow>) -> Vec<SampleRow> {
 fn warnings(scored: &Scored, report: &MaskReport) -> Vec<Warning> {
     let warning = |name: &str, text: String| Warning { name: name.to_owned(), text };
     let mut found = Vec::new();
-    let one_sided = |n_with: fn(&PairScore) -> usize| {
-        let is_absent = |scores: &Vec<PairScore>| scores.iter().all(|score| n_with(score) == 0);
-        let classes = scored.classes.iter().zip(&scored.scores).filter(|(_, scores)| is_absent(scores));
-        classes.map(|(class, _)| class.name.clone()).collect::<Vec<_>>()
-    };
+    let absent = classes_without_pixels(scored, [true, true]);
+    if !absent.is_empty() {
+        found.push(warning(
+            ABSENT,
+            format!(
+                "No true and no predicted mask has a pixel of {}: two empty masks have an overlap of 1, which says nothing of the model.",
+                list(&absent)
+            ),
+        ));
+    }
     let sides = [
-        ("predicted", "true", one_sided(|score| score.n_predicted)),
-        ("true", "predicted", one_sided(|score| score.n_truth)),
+        ("predicted", "true", classes_without_pixels(scored, [false, true])),
+        ("true", "predicted", classes_without_pixels(scored, [true, false])),
     ];
     for (without, with, classes) in sides.into_iter().filter(|(.., classes)| !classes.is_empty()) {
         found.push(warning(
@@ -267,6 +274,15 @@ fn warnings(scored: &Scored, report: &MaskReport) -> Vec<Warning> {
         ));
     }
     found
+}
+
+/// The classes of which all true masks are empty, or not, and all predicted ones, as `wanted` says in this order.
+fn classes_without_pixels(scored: &Scored, wanted: [bool; 2]) -> Vec<String> {
+    let is_empty = |scores: &[PairScore], n_of: fn(&PairScore) -> usize| scores.iter().all(|score| n_of(score) == 0);
+    let both =
+        |scores: &[PairScore]| [is_empty(scores, |score| score.n_truth), is_empty(scores, |score| score.n_predicted)];
+    let classes = scored.classes.iter().zip(&scored.scores).filter(|(_, scores)| both(scores) == wanted);
+    classes.map(|(class, _)| class.name.clone()).collect()
 }
 
 /// The groups that are not compared, with the metrics in which they are not.

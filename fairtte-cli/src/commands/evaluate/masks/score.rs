@@ -48,7 +48,7 @@ impl Scored {
     ///
     /// # Errors
     /// [`DataError::Mask`] naming the first sample in the table whose masks cannot be read or compared; [`CliError::Config`] for a
-    /// class that no mask has, and for pictures and volumes in one table without `--spacing`.
+    /// class that no mask has, unless the settings allow it, and for pictures and volumes in one table without `--spacing`.
     pub(super) fn new(table: &MaskTable, settings: &Settings) -> Result<Self, CliError> {
         let n = table.truth.len();
         let (done, progress) = (AtomicUsize::new(0), Files::new("masks"));
@@ -70,7 +70,9 @@ impl Scored {
             found.iter().map(score).collect()
         };
         let scores: Vec<Vec<PairScore>> = classes.iter().map(of_class).collect();
-        require_pixels(&classes, &scores)?;
+        if settings.needs_pixels {
+            require_pixels(&classes, &scores)?;
+        }
         Ok(Self { scores, cup_to_disc: found.iter().map(|of| of.cup_to_disc.clone()).collect(), classes, unit, values })
     }
 }

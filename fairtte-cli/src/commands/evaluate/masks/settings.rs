@@ -39,6 +39,10 @@ pub(super) struct Settings {
     pub(super) masks: MaskSettings,
     #[serde(serialize_with = "written")]
     pub(super) evaluation: EvaluationSettings,
+    /// Whether a class that no mask has is refused. A part of a run may lack a rare class that its training part has, and the training
+    /// is not lost for it; in a table it is a wrong value.
+    #[serde(skip)]
+    pub(super) needs_pixels: bool,
 }
 
 impl Settings {
@@ -80,6 +84,7 @@ impl Settings {
             unit: arguments.unit.clone(),
             masks,
             evaluation: evaluation(arguments)?,
+            needs_pixels: true,
         })
     }
 
@@ -101,6 +106,7 @@ impl Settings {
             unit: None,
             masks: MaskSettings::default(),
             evaluation,
+            needs_pixels: false,
         })
     }
 

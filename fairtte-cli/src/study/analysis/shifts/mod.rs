@@ -36,7 +36,10 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         && (cell.block == Block::Fair || cell.strategy == of_study.strategies.base)
                 }));
                 let shifted = by_trial(
-                    &study.trials(setting, |cell| cell.shift.as_ref() == Some(*shift) && cell.strategy == **name),
+                    // Cells of [[include]] may differ from the base in more than the shift.
+                    &study.trials(setting, |cell| {
+                        cell.block == Block::Shift && cell.shift.as_ref() == Some(*shift) && cell.strategy == **name
+                    }),
                 );
                 for (metric, label) in study.labels().into_iter().enumerate() {
                     let mut values: [Vec<(f64, f64)>; 3] = Default::default();
