@@ -1,10 +1,12 @@
 """From what callers have (NumPy, pandas, polars, torch, scikit-survival) to arrays of fixed types.
 
-Nothing here imports pandas, polars or torch: their objects are known by the module of their type.
+Nothing here imports pandas, polars or torch: their objects are known by the module of their type, tensors also by their class where
+torch has been imported.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _decimals
 from ._errors import FairtteError, MetricError
 
 Array = NDArray[Any]
@@ -33,26 +36,60 @@ def is_frame(value: object) -> bool:
     return library(value) in ("pandas", "polars") and type(value).__name__ == "DataFrame"
 
 
-def of_tensor(value: Any) -> Any:
-    """The array of a tensor of torch, which comes from its device; bfloat16, which NumPy does not have, becomes float32."""
-    on_host = value.detach().cpu()
+def _is_tensor(kind: type) -> bool:
+    """Whether a type is that of tensors of torch, or a subclass such as MONAI's ``MetaTensor``."""
+    known = getattr(sys.modules.get("torch"), "Tensor", None)
+    if isinstance(known, type) and issubclass(kind, known):
+        return True
+    return kind.__module__.partition(".")[0] == "torch" and hasattr(kind, "detach")
+
+
+def _has_tensors(value: Any) -> bool:
+    """Whether a list or tuple has a tensor, also in one of its lists."""
+    kinds = set(map(type, value))
+    if any(_is_tensor(kind) for kind in kinds):
+        return True
+    return any(issubclass(kind, list | tuple) for kind in kinds) and any(
+        isinstance(item, list | tuple) and _has_tensors(item) for item in value
+    )
+
+
+def without_tensors(value: Any, name: str) -> Any:
+    """A tensor of torch, which comes from its device, as an array, and a list or tuple of tensors as one of arrays; another value as it
+    is."""
+    if _is_tensor(type(value)):
+        return _of_tensor(value, name)
+    if isinstance(value, list | tuple) and _has_tensors(value):
+        # An array without dimensions is the number in it.
+        items = [without_tensors(item, name) for item in value]
+        return [item[()] if isinstance(item, np.ndarray) else item for item in items]
+    return value
+
+
+def _of_tensor(value: Any, name: str) -> Array:
+    """The array of a tensor; one that is not dense becomes so, and bfloat16, which NumPy does not have, becomes float32."""
     try:
-        return on_host.numpy()
-    except TypeError:
-        return on_host.float().numpy()
+        on_host = value.detach().cpu()
+        if str(getattr(on_host, "layout", "torch.strided")) != "torch.strided":
+            on_host = on_host.to_dense()
+        try:
+            return np.asarray(on_host.numpy())
+        except TypeError:
+            return np.asarray(on_host.float().numpy())
+    except Exception as error:
+        raise MetricError(f"{name} is a {type(value).__name__} that is no array: {error}") from None
 
 
 def array(value: Any, name: str) -> Array:
     """A NumPy array of a value, without a copy where its memory allows it; tensors of torch come from their device."""
-    if library(value) == "torch":
-        value = of_tensor(value)
-    elif library(value) in ("pandas", "polars"):
+    value = _decimals.of_list(without_tensors(value, name))
+    if library(value) in ("pandas", "polars"):
         if not hasattr(value, "to_numpy"):
             raise MetricError(f"{name} is a {type(value).__name__}, expected its collect() or to_frame()")
         value = value.to_numpy()
     try:
         found = np.asarray(value)
-    except ValueError as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise MetricError(f"{name} is no array: {error}") from None
     if _is_masked(value) or isinstance(value, list | tuple) and any(_is_masked(item) for item in value):
         raise MetricError(f"{name} is a masked array, expected one without missing values")
@@ -73,8 +110,8 @@ def vector(value: Any, name: str) -> Array:
 
 
 def numbers(value: Any, name: str) -> NDArray[np.float64]:
-    """A vector of numbers in double precision."""
-    return _to_double(vector(value, name), name)
+    """A vector of numbers in double precision; those of single precision are the decimals that they are written as."""
+    return _to_double(_decimals.as_written(vector(value, name)), name)
 
 
 def _to_double(found: Array, name: str, expected: str = "a number") -> NDArray[np.float64]:
@@ -184,20 +221,37 @@ def columns(value: Any, name: str) -> dict[str, Any]:
 
 def values_of(column: Any, name: str) -> list[Any]:
     """The values of a column as Python objects, ``None`` where one is missing or masked."""
-    if library(column) == "torch":
-        column = of_tensor(column)
+    column = without_tensors(column, name)
+    mask = np.ma.getmaskarray(column) if _is_masked(column) else None
+    of_categories = getattr(getattr(getattr(column, "dtype", None), "categories", None), "dtype", "")
+    if _decimals.is_short(of_categories):
+        column = np.asarray(column, dtype=str(of_categories).lower())
+    if _decimals.is_short(getattr(column, "dtype", "")):
+        # As Python's numbers they would have the digits of double precision.
+        column = _decimals.as_written(_single(column))
     if library(column) == "polars":
         values = column.to_list()
     else:
-        found = np.asarray(column, dtype=object)
+        try:
+            found = np.asarray(column, dtype=object)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise MetricError(f"{name} is no column: {error}") from None
         if found.ndim == 0:
             raise MetricError(f"{name} is {column!r}, expected a column with one value for each sample")
-        values = list(found)
+        values = list(_decimals.as_written(found)) if found.ndim == 1 else list(found)
     if any(isinstance(value, np.ndarray | list) and value is not np.ma.masked for value in values[:1]):
         raise MetricError(f"{name} has more than one dimension, expected a column")
-    if _is_masked(column):
-        values = [None if mask else value for value, mask in zip(values, np.ma.getmaskarray(column), strict=True)]
+    if mask is not None:
+        values = [None if is_masked else value for value, is_masked in zip(values, mask, strict=True)]
     return [None if _is_missing(value) else value for value in values]
+
+
+def _single(column: Any) -> Array:
+    """A column of float16 or float32 as an array; a missing number is NaN."""
+    if library(column) == "pandas":
+        kind = np.float16 if "16" in str(column.dtype) or "half" in str(column.dtype) else np.float32
+        return np.asarray(column.to_numpy(dtype=kind, na_value=np.nan))
+    return np.asarray(column.to_numpy() if library(column) == "polars" else column)
 
 
 def _is_missing(value: Any) -> bool:
@@ -222,6 +276,8 @@ def declared_levels(column: Any) -> list[Any] | None:
     """The levels of a categorical of pandas or an enumeration of polars, in their order; None of any other column."""
     if library(column) == "pandas":
         categories = getattr(getattr(column, "cat", column), "categories", None)
+        if categories is not None and _decimals.is_short(categories.dtype):
+            return list(_decimals.as_written(_single(categories)))
         return None if categories is None else list(categories)
     if library(column) == "polars" and str(column.dtype).startswith("Enum"):
         return [str(value) for value in column.dtype.categories]
@@ -233,7 +289,7 @@ def levels(column: Any, name: str, cuts: Sequence[float] | None = None) -> tuple
     level ``"<= 60"`` has the value 60."""
     values = values_of(column, name)
     if cuts is not None:
-        points = numbers(np.atleast_1d(np.asarray(cuts)), f'cuts["{name}"]')
+        points = numbers(np.atleast_1d(array(cuts, f'cuts["{name}"]')), f'cuts["{name}"]')
         if len(points) == 0 or np.any(np.diff(points) <= 0) or not np.all(np.isfinite(points)):
             raise MetricError(f'cuts["{name}"] is {list(points)}, expected finite numbers in increasing order')
         shown = [text(point) for point in points]
@@ -291,42 +347,44 @@ def frame_library(*values: Any) -> str:
         parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
         # A column of a list may be a pair of its name and its values.
         columns = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in parts]
-        if any(library(column) == "polars" for column in columns):
+        if any(kind.__module__.partition(".")[0] == "polars" for kind in set(map(type, columns))):
             return "polars"
     return "pandas"
 
 
-# Columns of numbers, also where none of them exists.
+# Columns of numbers and of counts, also where none of them exists; every other column has text.
 _NUMBERS = {
-    "above_chance", "auc", "auc_weighted", "by_chance", "corrected", "difference", "lower", "p", "p_holm", "upper", "value",
+    "above_chance", "auc", "auc_weighted", "by_chance", "coefficient", "corrected", "difference", "hazard_ratio", "lower", "mean", "p",
+    "p_holm", "standard_error", "upper", "value",
 }  # fmt: skip
+_COUNTS = {"events", "excluded", "kept", "left_out", "n", "negative", "positive"}
 
 
 def to_frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str], kind: str) -> Any:
-    """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays. The type of a column does not
-    depend on its values: a number that does not exist is NaN (polars: null), a text None, or NaN where pandas has a type of text."""
+    """A data frame of rows with these columns, of pandas or polars; without either, a dict of NumPy arrays. The type of a column depends on
+    its name alone: a number that does not exist is NaN (polars: null), a text None, or NaN where pandas has a type of text."""
     columns = {name: [row.get(name) for row in rows] for name in names}
-    is_number = {name: name in _NUMBERS or _are_numbers(values) for name, values in columns.items()}
+    return _typed_frame(columns, {name: float if name in _NUMBERS else int if name in _COUNTS else str for name in names}, kind)
+
+
+def _typed_frame(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], kind: str) -> Any:
     library, found = _frames(kind)
-    if found is None:
-        return {name: _as_array(values, is_number[name]) for name, values in columns.items()}
     if library == "polars":
-        types = {name: found.Float64 if name in _NUMBERS else None if is_number[name] else found.String for name in names}
-        return found.DataFrame(columns, schema=types, strict=False)
+        of_polars = {float: found.Float64, int: found.Int64, str: found.String}
+        return found.DataFrame(dict(columns), schema={name: of_polars[types[name]] for name in columns}, strict=False)
+    typed: dict[str, Any] = {name: _as_array(values, types[name]) for name, values in columns.items()}
+    if found is None:
+        return typed
     text = found.Series(["text"]).dtype
-    typed = {name: _as_array(values, True) if is_number[name] else found.Series(values, dtype=text) for name, values in columns.items()}
-    return found.DataFrame(typed)
+    return found.DataFrame({name: found.Series(list(columns[name]), dtype=text) if types[name] is str else typed[name] for name in columns})
 
 
-def _are_numbers(values: list[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, int | float | np.number) for value in known)
-
-
-def _as_array(values: list[Any], is_number: bool) -> Array:
-    if is_number:
-        return np.array([np.nan if value is None else value for value in values])
-    return np.array(values, dtype=object)
+def _as_array(values: Sequence[Any], kind: type) -> Array:
+    if kind is str:
+        return np.array(list(values), dtype=object)
+    # NumPy has no whole number that is missing.
+    is_whole = kind is int and not any(value is None for value in values)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.int64 if is_whole else np.float64)
 
 
 def _frames(kind: str) -> tuple[str, Any]:
@@ -341,14 +399,9 @@ def _frames(kind: str) -> tuple[str, Any]:
     return "", None
 
 
-def to_frame_of_columns(columns: Mapping[str, Any], kind: str) -> Any:
-    """A data frame of columns, of pandas or polars; without either, a dict of NumPy arrays."""
-    library, found = _frames(kind)
-    if found is None:
-        return {name: np.asarray(values) if _are_numbers(list(values)) else _as_array(values, False) for name, values in columns.items()}
-    if library == "polars":
-        return found.DataFrame(dict(columns), strict=False, infer_schema_length=None)
-    return found.DataFrame(dict(columns))
+def to_frame_of_columns(columns: Mapping[str, Any], kind: str, of: type = str) -> Any:
+    """A data frame of columns of text, or of numbers (``of=float``), of pandas or polars; without either, a dict of NumPy arrays."""
+    return _typed_frame(columns, {name: of for name in columns}, kind)
 
 
 @contextmanager

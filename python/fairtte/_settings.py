@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from ._errors import MetricError
+from . import _decimals, _inputs
+from ._errors import FairtteError, MetricError
 
 # Keys of [evaluation] that are no arguments of their own.
 EVALUATION = (
@@ -46,45 +48,72 @@ def require_known(settings: Mapping[str, Any], known: tuple[str, ...], function:
     raise MetricError(f"{said}, expected one of: {', '.join(names)}")
 
 
-def to_json(settings: Mapping[str, Any]) -> str:
-    """Settings by argument as JSON by key, each checked to be writable."""
-    for name, value in settings.items():
-        try:
-            json.dumps(value, default=_plain, allow_nan=False)
-        except ValueError:
-            raise MetricError(f"{name} is {value}, expected finite numbers") from None
-        except TypeError:
-            raise MetricError(f"{name} is a {type(value).__name__}, expected a number, text, or a list or dict of them") from None
-    return json.dumps({_KEYS.get(name, name.replace("_", "-")): value for name, value in settings.items()}, default=_plain)
+def to_json(settings: Mapping[str, Any], error: type[FairtteError] = MetricError) -> str:
+    """Settings by argument as JSON by key, each checked to be writable; one that is not is an ``error``."""
+    return json.dumps({_KEYS.get(name, name.replace("_", "-")): of_json(value, name, error) for name, value in settings.items()})
 
 
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as those of JSON."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError
-
-
-def number(value: Any, name: str) -> float:
-    """A single number."""
+def of_json(value: Any, name: str, error: type[FairtteError] = MetricError) -> Any:
+    """The value of a setting as JSON has it: plain numbers, texts, lists and dicts."""
+    found = plain(value)
     try:
-        return float(value)
+        json.dumps(found, allow_nan=False)
+    except ValueError:
+        raise error(f"{name} is {found}, expected finite numbers") from None
+    except TypeError:
+        raise error(f"{name} is a {type(value).__name__}, expected a number, text, or a list or dict of them") from None
+    return found
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as those of Python, paths as text, also within lists and dicts; anything else as it is."""
+    if isinstance(value, np.generic | np.ndarray):
+        found = _decimals.as_written(np.asarray(value)).tolist()
+        # An extended precision has no number of Python.
+        return found if isinstance(found, np.generic) else plain(found)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def number(value: Any, name: str, error: type[FairtteError] = MetricError) -> float:
+    """A single number; one of single precision is the decimal that it is written as."""
+    try:
+        return float(plain(_inputs.without_tensors(value, name)))
     except (TypeError, ValueError):
-        raise MetricError(f"{name} is {value!r}, expected a number") from None
+        raise error(f"{name} is {plain(value)!r}, expected a number") from None
 
 
-def whole(value: Any, name: str) -> int:
+def whole(value: Any, name: str, error: type[FairtteError] = MetricError) -> int:
     """A whole number >= 0 that fits into 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**64:
-        raise MetricError(f"{name} is {value!r}, expected a whole number >= 0")
+        raise error(f"{name} is {plain(value)!r}, expected a whole number >= 0")
     return int(value)
 
 
-def names(value: Any, name: str) -> list[str]:
+def flag(value: Any, name: str) -> bool:
+    """True or False, also of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise MetricError(f"{name} is {plain(value)!r}, expected True or False")
+    return bool(value)
+
+
+def text(value: Any, name: str) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise MetricError(f"{name} is {plain(value)!r}, expected text")
+    return str(value)
+
+
+def names(value: Any, name: str, error: type[FairtteError] = MetricError) -> list[str]:
     """A list of names, or a single one."""
     if isinstance(value, str):
         return [value]
     try:
         return [str(item) for item in value]
     except TypeError:
-        raise MetricError(f"{name} is {value!r}, expected a list of names") from None
+        raise error(f"{name} is {value!r}, expected a list of names") from None

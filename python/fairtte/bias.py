@@ -184,4 +184,4 @@ def bias_sources(
         _settings.whole(components, "components"),
         _settings.to_json(chosen), threads,
     )  # fmt: skip
-    return BiasSources(json.loads(found), _inputs.frame_library(features, groups, time, event))
+    return BiasSources(json.loads(found), _inputs.frame_library(features, groups, time, event, subject))

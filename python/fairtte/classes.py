@@ -106,7 +106,7 @@ class ClassEvaluation(Audit):
         for curve in self._found["groups"]["roc"]:
             if (curve["attribute"], curve["level"]) == (attribute, level):
                 columns = {"false_positive": curve["false-positive"], "true_positive": curve["true-positive"]}
-                return _inputs.to_frame_of_columns(columns, self._kind)
+                return _inputs.to_frame_of_columns(columns, self._kind, of=float)
         raise MetricError(f"there is no group {attribute!r}, {level!r} in this evaluation")
 
     @property
@@ -293,6 +293,7 @@ def evaluate_binary(
     [0.5, 0.5]
     """
     _settings.require_known(settings, _settings.CLASS_EVALUATION, evaluate_binary)
+    name, time_unit = _settings.text(name, "name"), _settings.text(time_unit, "time_unit")
     if threshold is not None and validation is not None:
         raise MetricError(f"threshold is {threshold} and validation is given, expected one of them")
     probabilities, labels, timed = _inputs.numbers(probability, "probability"), None, None
@@ -324,7 +325,7 @@ def evaluate_binary(
             probabilities, labels, timed, of_train, other, attributes, intersections, subjects, _settings.to_json(of_class),
             threshold is not None, _settings.to_json(chosen), wanted, show, threads,
         )  # fmt: skip
-    kind = _inputs.frame_library(probability, groups, label, time, event)
+    kind = _inputs.frame_library(probability, groups, label, time, event, subject, train, validation)
     found = ClassEvaluation(inner, kind, name, time_unit, train is not None)
     _warn(inner.warnings)
     return found
@@ -345,6 +346,7 @@ def _of_validation(validation: tuple[Any, ...], has_times: bool) -> tuple[Any, A
     expected = "(probability, time, event), or a Surv array in place of the last two" if has_times else "(probability, label)"
     if not isinstance(validation, tuple) or len(validation) not in ((2, 3) if has_times else (2,)):
         raise MetricError(f"validation is not {expected}")
+    _labels.require_one_order(validation=list(validation))
     probability = _inputs.numbers(validation[0], "probability of validation")
     if not has_times:
         return probability, None, _inputs.flags(validation[1], "label of validation")

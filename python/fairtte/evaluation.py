@@ -76,6 +76,8 @@ def evaluate(
         Time of metrics about one time. Default: the median of the event times.
     eval_times : array
         Times of AUC and Brier score. Default: 100 between quantiles of the event times.
+    name, time_unit : str
+        Of the model and of ``time``, for the page.
     progress : bool
         Whether to show a bar of tqdm, which must be installed: blocks of 32 replicates or permutations, of the metrics that have
         begun.
@@ -110,13 +112,14 @@ def evaluate(
     ['F', 'M']
     """
     _settings.require_known(settings, _settings.EVALUATION, evaluate)
+    name, time_unit = _settings.text(name, "name"), _settings.text(time_unit, "time_unit")
     curves, grid = _inputs.survival_and_times(survival, times)
     if time is None:
         raise MetricError("time is None, expected the observed times")
     observed, events = _inputs.outcomes(time, event)
     of_pycox = {"survival__columns": survival.columns} if times is None else {"survival": survival}
     _labels.require_one_order(**of_pycox, time=time, event=event, groups=groups, subject=subject, baseline=baseline)
-    of_train = None if train is None else _of_train(train)
+    of_train = None if train is None else _of_train(train, baseline_train)
     attributes = _inputs.attributes(_inputs.columns(groups, "groups"), cuts, intersections)
     subjects = None if subject is None else [_inputs.text(value) for value in _known(subject, "subject")]
     chosen = settings | {"replicates": replicates, "seed": seed, "level": level}
@@ -143,7 +146,7 @@ def evaluate(
             curves, grid, observed, events, attributes, intersections, subjects, of_train,
             _settings.to_json(chosen), covariates, show, threads,
         )  # fmt: skip
-    kind = _inputs.frame_library(survival, groups, time, event)
+    kind = _inputs.frame_library(survival, times, groups, time, event, subject, train, baseline, baseline_train)
     found = Evaluation(inner, kind, name, time_unit, train is not None)
     _warn(inner.said[0])
     return found
@@ -155,14 +158,14 @@ def _warn(sentences: Sequence[str]) -> None:
         warnings.warn(sentence, FairtteWarning, stacklevel=3)
 
 
-def _of_train(train: Any) -> Any:
-    """Times and events of ``(time, event)`` or a ``Surv`` array."""
+def _of_train(train: Any, baseline: Any = None) -> Any:
+    """Times and events of ``(time, event)`` or a ``Surv`` array; ``baseline`` has covariates of the same samples."""
     if _inputs.is_frame(train):
         raise MetricError('train is a DataFrame, expected (time, event), such as (train["time"], train["event"]), or a Surv array')
     pair = train if isinstance(train, tuple | list) else (train, None)
     if len(pair) != 2:
         raise MetricError(f"train has {len(pair)} parts, expected (time, event)")
-    _labels.require_one_order(train=list(pair))
+    _labels.require_one_order(train=list(pair), baseline_train=baseline)
     return _inputs.outcomes(pair[0], pair[1], "train")
 
 

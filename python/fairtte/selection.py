@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _settings
 from ._errors import MetricError
 from .classes import ClassEvaluation
 from .evaluation import Evaluation
@@ -87,7 +87,7 @@ def select(
     metric, attribute : str
         Of Evaluations, the metric (default: the first) and the attribute (default: the only one).
     higher_is_better : bool
-        Of the utility; Evaluations know it.
+        Of the utility, default: True; Evaluations know it.
     worst_group : "of-each-run" or "of-all-runs"
         Of ``"minimax"``: MEDFAIR's definition, or the one group of its published analysis.
     base_utility, tolerated_loss, no_skill : float
@@ -122,9 +122,10 @@ def select(
     else:
         if metric is not None or attribute is not None:
             raise MetricError("metric and attribute are for Evaluations, expected utility and groups")
+        is_higher_better = higher_is_better is None or _settings.flag(higher_is_better, "higher_is_better")
         columns = _inputs.columns(runs, "runs")
         kind = _inputs.frame_library(runs)
-        table = _of_columns(columns, utility, groups, name, gap, higher_is_better is not False)
+        table = _of_columns(columns, utility, groups, name, gap, is_higher_better)
     if by == "fairness" and base_utility is None:
         raise MetricError('base_utility is None, expected the utility of the base model for by="fairness"')
     criterion: Any = {"overall": "best-utility", "dto": "distance-to-optimum"}.get(by)
@@ -132,8 +133,12 @@ def select(
         criterion = {"minimax-pareto": {"worst_group": worst_group}}
     elif by == "fairness":
         settings = {"base_utility": base_utility, "tolerated_loss": tolerated_loss, "no_skill": no_skill}
-        criterion = {"best-fairness": settings}
+        criterion = {"best-fairness": {key: _number_of(value, key) for key, value in settings.items()}}
     return Selection(json.loads(_fairtte.select(json.dumps(table), json.dumps(criterion))), kind)
+
+
+def _number_of(value: Any, name: str) -> Any:
+    return None if value is None else _settings.of_json(_settings.number(value, name), name)
 
 
 def _measured(value: Any, reason: str) -> dict[str, Any]:
@@ -154,10 +159,13 @@ def _of_columns(
             raise MetricError(f"{what} is {key!r}, expected one of the columns {', '.join(columns)}")
         return _inputs.values_of(columns[key], f'runs["{key}"]')
 
-    of_all = column(utility, "utility")
+    def numbers(key: str | None, what: str) -> list[Any]:
+        return [_number_of(value, f'runs["{key}"][{row}]') for row, value in enumerate(column(key, what))]
+
+    of_all = numbers(utility, "utility")
     group_names = [str(key) for key in groups or []]
-    of_groups = [column(key, "groups") for key in group_names]
-    gaps = column(gap, "gap") if gap is not None else [None] * len(of_all)
+    of_groups = [numbers(key, "groups") for key in group_names]
+    gaps = numbers(gap, "gap") if gap is not None else [None] * len(of_all)
     names = column(name, "name") if name is not None else list(range(len(of_all)))
     for key, values in [(name, names), (gap, gaps), *zip(group_names, of_groups, strict=True)]:
         if len(values) != len(of_all):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels, _settings
 from ._errors import MetricError
 
 __all__ = [
@@ -80,6 +80,7 @@ def concordance_index_censored(
     >>> concordance_index_censored([True, False, True], [1.0, 2.0, 3.0], [3.0, 1.0, 2.0])
     (1.0, 2, 0, 0, 0)
     """
+    _labels.require_one_order(event_indicator=event_indicator, event_time=event_time, estimate=estimate)
     event = _inputs.array(event_indicator, "event_indicator")
     if event.dtype != np.bool_:
         raise MetricError(f"event_indicator has the type {event.dtype}, expected booleans")
@@ -124,6 +125,7 @@ def concordance_index_ipcw(
     risk = _estimate(estimate, len(time))
     if _exact(tied_tol):
         raise MetricError("tied_tol is 0, expected 1e-8: weighted pairs have this tolerance")
+    tau = None if tau is None else _settings.number(tau, "tau")
     try:
         value = _fairtte.uno((train_time, train_event), event, time, risk, tau)[0]
         # Pairs are counted whatever tau is, as scikit-survival does.
@@ -133,12 +135,30 @@ def concordance_index_ipcw(
         raise _no_pairs(error) from None
 
 
-def _times(times: Any, time: _Numbers) -> _Numbers:
-    if np.size(times) == 0:
+def sorted_times(times: Any) -> _Numbers:
+    """The different times in increasing order."""
+    return np.unique(_given_times(times))
+
+
+def _given_times(times: Any) -> _Numbers:
+    found = _inputs.numbers(np.atleast_1d(_inputs.array(times, "times")), "times")
+    if len(found) == 0:
         raise MetricError("times is empty, expected at least one time")
-    found = np.unique(_inputs.numbers(np.atleast_1d(_inputs.array(times, "times")), "times"))
     if not np.all(np.isfinite(found)):
         raise MetricError("times has a value that is not finite")
+    return found
+
+
+def _times(times: Any, time: _Numbers, estimate: Any) -> _Numbers:
+    """The different times in increasing order. They must be given so where a matrix ``estimate`` has a column for each."""
+    given = _given_times(times)
+    wrong = np.flatnonzero(np.diff(given) <= 0)
+    if len(wrong) and _inputs.array(estimate, "estimate").ndim == 2:
+        place = wrong[0] + 1
+        raise MetricError(
+            f"times[{place}] is {given[place]} after {given[place - 1]}, expected increasing times: estimate has a column for each"
+        )
+    found = np.unique(given)
     if found.max() >= time.max() or found.min() < time.min():
         raise MetricError(f"times go from {found.min()} to {found.max()}, expected to lie in [{time.min()}, {time.max()})")
     return found
@@ -157,7 +177,7 @@ def cumulative_dynamic_auc(
     survival_train: Any, survival_test: Any, estimate: Any, times: Any, tied_tol: float = 1e-8
 ) -> tuple[_Numbers, float]:
     """The cumulative/dynamic AUC at ``times`` and its mean: ``estimate`` is a risk ``[n]``, or ``[n, k]`` with one column per
-    time.
+    time; the times must then increase.
 
     Raises :class:`fairtte.MetricError` for invalid input, times outside the observed ones and a time without cases or controls.
 
@@ -171,7 +191,7 @@ def cumulative_dynamic_auc(
     train_event, train_time = _surv(survival_train, "survival_train")
     if _exact(tied_tol):
         raise MetricError("tied_tol is 0, expected 1e-8")
-    grid = _times(times, time)
+    grid = _times(times, time, estimate)
     risk = _columns(estimate, len(time), grid)
     if _inputs.array(estimate, "estimate").ndim == 2 and risk.shape[1] != len(grid):
         raise MetricError(f"estimate has {risk.shape[1]} columns, expected {len(grid)}, one for each of times")
@@ -185,7 +205,7 @@ def brier_score(
     survival_train: Any, survival_test: Any, estimate: Any, times: Any
 ) -> tuple[_Numbers, _Numbers]:
     """The times and the Brier score at each of them: ``estimate`` ``[n, k]`` is the probability to be free of the event at
-    each of k times.
+    each of k increasing times.
 
     Raises :class:`fairtte.MetricError` for invalid input, times outside the observed ones and where a weight does not exist.
 
@@ -197,7 +217,7 @@ def brier_score(
     """
     event, time = _surv(survival_test, "survival_test")
     train_event, train_time = _surv(survival_train, "survival_train")
-    grid = _times(times, time)
+    grid = _times(times, time, estimate)
     survival = _columns(estimate, len(time), grid)
     if survival.shape[1] != len(grid):
         raise MetricError(f"estimate has {survival.shape[1]} columns, expected {len(grid)}, one for each of times")

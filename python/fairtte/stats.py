@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _labels, _settings
 from ._errors import FairtteError
 
 __all__ = ["Friedman", "SignedRank", "cd_diagram", "friedman", "holm", "nemenyi", "wilcoxon"]
@@ -91,7 +91,7 @@ def friedman(values: Any, *, higher_is_better: bool = True, ties: str = "correct
     (4.0, 2, 0.135335)
     """
     table, names = _table(values)
-    chi_square, degrees, p, of_f, ranks = _fairtte.friedman(table, higher_is_better, json.dumps(ties))
+    chi_square, degrees, p, of_f, ranks = _fairtte.friedman(table, _settings.flag(higher_is_better, "higher_is_better"), json.dumps(ties))
     f, f_degrees, f_p = of_f if of_f is not None else (None, None, None)
     return Friedman(chi_square, degrees, p, f, f_degrees, f_p, dict(zip(names, ranks, strict=True)))
 
@@ -109,7 +109,7 @@ def nemenyi(values: Any, *, higher_is_better: bool = True) -> Any:
            [0.0455, 1.    ]])
     """
     table, names = _table(values)
-    found = _fairtte.nemenyi(table, higher_is_better)
+    found = _fairtte.nemenyi(table, _settings.flag(higher_is_better, "higher_is_better"))
     if not _inputs.is_frame(values):
         return found
     if _inputs.library(values) == "polars":
@@ -149,6 +149,7 @@ def wilcoxon(
     >>> found.positive_rank_sum, found.negative_rank_sum, found.p_value
     (6.0, 4.0, 0.875)
     """
+    _labels.require_one_order(first=first, second=second)
     of_method: Any = method
     corrections = {"normal": False, "scipy-auto": False, "exact-unless-tied": True, "r-default": True}
     if method in corrections:
@@ -189,7 +190,9 @@ def cd_diagram(values: Any, *, alpha: float = 0.05, higher_is_better: bool = Tru
     'critical difference 2.34'
     """
     table, names = _table(values)
-    ranks, apart, groups = _fairtte.rank_groups(table, higher_is_better, alpha)
+    ranks, apart, groups = _fairtte.rank_groups(
+        table, _settings.flag(higher_is_better, "higher_is_better"), _settings.number(alpha, "alpha")
+    )
     try:
         import matplotlib.pyplot as plt
     except ImportError:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs, _labels
+from . import _fairtte, _inputs, _labels, _settings
 from ._errors import MetricError
 
 __all__ = ["SurvivalEvaluator"]
@@ -60,6 +60,7 @@ class SurvivalEvaluator:
         if (train_event_times is None) != (train_event_indicators is None):
             raise MetricError("train_event_times and train_event_indicators are given one without the other")
         _labels.require_one_order(pred_survs=pred_survs, event_times=event_times, event_indicators=event_indicators)
+        _labels.require_one_order(train_event_times=train_event_times, train_event_indicators=train_event_indicators)
         self.event_times = _inputs.numbers(event_times, "event_times")
         self.event_indicators = _inputs.flags(event_indicators, "event_indicators")
         train = None
@@ -90,7 +91,7 @@ class SurvivalEvaluator:
         return float(min(np.quantile(times, 0.5), self.time_coordinates[-1]))
 
     def _target(self, time: float | None) -> float:
-        return self.default_target_time if time is None else float(time)
+        return self.default_target_time if time is None else _settings.number(time, "target_time")
 
     def _weighted(self, asked: bool) -> bool:
         # Without censoring SurvivalEVAL takes no weights, whatever is asked.
@@ -173,7 +174,7 @@ class SurvivalEvaluator:
         if target_times is not None:
             times = np.sort(_inputs.numbers(target_times, "target_times"))
         elif num_points is not None:
-            if num_points < 2:
+            if _settings.whole(num_points, "num_points") < 2:
                 raise MetricError(f"num_points is {num_points}, expected at least 2")
             train = self.train_event_times
             last = float(max(self.event_times.max(), train.max() if train is not None else 0.0))
@@ -196,7 +197,7 @@ class SurvivalEvaluator:
         >>> round(float(counts.sum()), 9)
         3.0
         """
-        p, mass = self._inner.d_calibration(int(num_bins), self._threads)
+        p, mass = self._inner.d_calibration(_settings.whole(num_bins, "num_bins"), self._threads)
         return p, np.array(mass)
 
     def one_calibration(
@@ -230,7 +231,7 @@ class SurvivalEvaluator:
         left_out = method.lower() == "uncensored" or bool(self.event_indicators.all())
         by_width = binning_strategy.lower() == "h"
         return self._inner.one_calibration(
-            self._target(target_time), int(num_bins), by_width, left_out, adjust_variance, self._threads
+            self._target(target_time), _settings.whole(num_bins, "num_bins"), by_width, left_out, adjust_variance, self._threads
         )
 
     def km_calibration(self) -> float:

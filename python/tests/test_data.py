@@ -92,6 +92,8 @@ def test_no_person_is_in_two_parts(tmp_path):
         (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=["sx"]), "sx"),
         (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=[3]), "an attribute is 3"),
         (lambda folder: fairtte.data.table(write_table(folder)[0], attributes=[{"name": "age", "cut": 3}]), "cut"),
+        (lambda folder: fairtte.data.table(folder / "a.csv", attributes=[{"name": "age", "threshold": object()}]), "threshold is a object"),
+        (lambda folder: fairtte.data.table(folder / "a.csv", attributes=[{"name": "age", "threshold": np.nan}]), "threshold is nan, expected"),
         (lambda folder: fairtte.data.mimic_cxr(folder, deth="dod"), "deth"),
         (lambda folder: fairtte.data.mimic_cxr(folder), "mimic|tables|root|file"),
         (lambda folder: fairtte.data.adni(folder), "adni|ADNI|root|file|table"),
@@ -102,7 +104,22 @@ def test_no_person_is_in_two_parts(tmp_path):
         (lambda folder: cohort(folder).split(fold=1), "fold is 1 without folds"),
         (lambda folder: cohort(folder).split(fractions=(0.9, 0.2, 0.1)), "train|sum|split"),
         (lambda folder: cohort(folder).select([40]), "row 40 does not exist"),
-        (lambda folder: cohort(folder).select([-1]), "no row number"),
+        (lambda folder: cohort(folder).select([-1]), r"rows\[0\] is -1, which is no row number"),
+        (lambda folder: cohort(folder).select([1.5]), r"rows\[0\] is 1.5, which is no row number"),
+        (lambda folder: cohort(folder).select(["1"]), r"rows\[0\] is '1', which is no row number"),
+        (lambda folder: cohort(folder).select(3), "rows is 3, expected a vector"),
+        (lambda folder: cohort(folder).groups(train=[0.0, 2.7]), r"train\[0\] is 0.0, which is no row number"),
+        (lambda folder: cohort(folder).groups(train=[0, -2]), r"train\[1\] is -2, which is no row number"),
+        (lambda folder: cohort(folder).groups(train=np.ones(3, bool)), "train has 3 values, expected 40, one for each sample"),
+        (lambda folder: cohort(folder).split(folds=2.0), "folds is 2.0, expected a whole number"),
+        (lambda folder: cohort(folder).split(repeat=-1), "repeat is -1, expected a whole number"),
+        (lambda folder: cohort(folder).split(fractions=0.6), "fractions is 0.6, expected three shares"),
+        (lambda folder: cohort(folder).split(fractions=("a", 0.2, 0.2)), r"fractions\[0\] is 'a', expected a number"),
+        (lambda folder: cohort(folder).split(leave_site_out="sex"), r"leave_site_out is 'sex', expected \(column, site\)"),
+        (lambda folder: cohort(folder).images(folder, size=224), r"size is 224, expected \(height, width\) or"),
+        (lambda folder: cohort(folder).images(folder, size=(8, 8.5)), r"size\[1\] is 8.5, expected a whole number"),
+        (lambda folder: cohort(folder).images(folder, channels="RGB"), "channels is 'RGB', expected a whole number"),
+        (lambda folder: cohort(folder).images(folder, limits=3), "limits is 3, expected a dict"),
         (lambda folder: cohort(folder).images(folder), "without images"),
     ],
 )
@@ -143,7 +160,7 @@ def test_images_are_views_of_memory_maps(pictures):
     with pytest.raises(ValueError, match="3 files"):
         np.asarray(store, copy=False)
     sent = pickle.loads(pickle.dumps(store))
-    assert sent.shape == store.shape and np.array_equal(sent[-1], store[38])
+    assert sent.shape == store.shape and np.array_equal(sent[38], store[38])
     with pytest.raises(IndexError, match="image 39 does not exist"):
         store[39]
     one = found.images(folder / "cache", size=(16, 24), images_per_shard=100)
@@ -161,6 +178,70 @@ def test_images_are_views_of_memory_maps(pictures):
     for arguments, message in [({"size": (0, 8)}, "size is"), ({"channels": 2}, "channels is"), ({"limits": {"x": 1}}, "x")]:
         with pytest.raises(fairtte.DataError, match=message):
             found.images(folder / "cache", **arguments)
+
+
+def test_images_are_taken_by_row_numbers_that_exist(pictures):
+    found, _, folder = pictures
+    store = found.images(folder / "cache", size=(16, 24), images_per_shard=np.int64(16), channels=np.int64(1))
+    rows = store.rows(found.to_pandas()["sample_id"])
+    # The picture 5 cannot be decoded: its -1 is not the last image.
+    for index in (rows[5], -1, [0, -1], rows):
+        with pytest.raises(IndexError, match=r"image -1 does not exist, expected 0 to below 39; rows\(\) has -1"):
+            store[index]
+    whole = np.asarray(store)
+    kept = rows[rows >= 0]
+    mask = np.arange(39) % 3 == 0
+    for index in (kept, kept.tolist(), slice(2, 30, 7), slice(-3, None), mask, pd.Series([4, 20]), []):
+        by_numpy = np.asarray(index, dtype=np.intp) if isinstance(index, list) else index
+        assert np.array_equal(store[index], whole[by_numpy]) and store[index].dtype == np.uint8
+    assert store[np.int64(3)].shape == (1, 16, 24) and not np.shares_memory(store[:2], store.arrays[0])
+    for index, message in [
+        (1.0, "index is 1.0, expected a row number, a slice"),
+        ("0.png", "expected a row number"),
+        ([0.0, 1.0], "index has 2 values of the type float64, expected a row number"),
+        (mask[:5], "index has 5 values of the type bool, expected .* a mask of 39 images"),
+        (True, "expected a row number"),
+        ([0, 39], "image 39 does not exist"),
+    ]:
+        with pytest.raises(IndexError, match=message):
+            store[index]
+
+
+def test_identities_of_images_are_read_as_those_of_groups(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for k in range(3):
+        image.new("L", (8, 8), 80 * k).save(tmp_path / f"{k}.png")
+    lines = ["sample,image,subject_id,time,event", *(f"{k + 6},{k}.png,p{k},1,1" for k in range(3))]
+    (tmp_path / "cohort.csv").write_text("\n".join(lines))
+    store = fairtte.data.table(tmp_path / "cohort.csv", sample="sample", image="image").images(tmp_path / "cache", size=(8, 8))
+    assert sorted(store.samples) == ["6", "7", "8"]
+    expected = [store.samples.index("7"), -1, store.samples.index("8")]
+    assert list(store.rows([7.0, None, np.float32(8)])) == expected == list(store.rows(np.array([7, 5, 8])))
+
+
+def test_masks_and_numbers_of_rows_mean_the_same(tmp_path):
+    path = write_table(tmp_path)[0]
+    found = fairtte.data.table(path, subject="person", attributes=[{"name": "age", "threshold": "median"}])
+    rows = np.arange(12, 40)
+    expected = found.groups(rows)
+    assert not expected.equals(found.groups())
+    mask = np.isin(np.arange(40), rows)
+    for train in (mask, mask.tolist(), pd.Series(mask), pd.Series(mask, dtype="boolean"), rows.tolist(), pd.Series(rows, dtype="Int64")):
+        assert found.groups(train).equals(expected)
+        assert found.select(train).n == 28
+
+
+def test_numbers_of_numpy_are_settings(tmp_path):
+    found = cohort(tmp_path)
+    expected = found.split(7, folds=4, fold=1, repeat=2).part
+    assert np.array_equal(found.split(np.int64(7), folds=np.int32(4), fold=np.int64(1), repeat=np.uint8(2)).part, expected)
+    fractions = np.array([0.8, 0.1, 0.1], dtype=np.float32)
+    assert np.array_equal(found.split(7, fractions=fractions).part, found.split(7, fractions=(0.8, 0.1, 0.1)).part)
+    assert np.array_equal(found.split(stratify=np.array(["sex"])).part, found.split(stratify=["sex"]).part)
+    path = tmp_path / "cohort.csv"
+    for threshold in (np.int64(60), np.float32(60)):
+        own = fairtte.data.table(path, subject="person", attributes=["sex", {"name": "age", "threshold": threshold}])
+        assert own.groups().equals(found.groups())
 
 
 def test_images_beside_a_table_of_the_working_folder_are_found(pictures, monkeypatch):

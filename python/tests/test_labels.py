@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import fairtte
-from fairtte import pycox
-from fairtte.estimators import CoxPH
+from fairtte import pycox, sksurv, stats
+from fairtte.estimators import CoxPH, surv
 from fairtte.survival_eval import SurvivalEvaluator
 
 QUICK = {"replicates": 0, "permutations": 0, "metrics": ["ibs"]}
@@ -72,6 +72,53 @@ def test_the_same_labels_in_another_order_are_refused(cohort):
         SurvivalEvaluator(pd.DataFrame(c.survival), c.times, other["time"], other["event"])
     with pytest.raises(fairtte.MetricError, match=r'y\["time"\].index'):
         CoxPH().fit(pd.DataFrame({"risk": c.risk}), (other["time"], other["event"]))
+
+
+def test_labels_are_compared_wherever_columns_come_apart(cohort):
+    c = cohort
+    frame = pd.DataFrame({"time": c.time, "event": c.event, "risk": c.risk, "person": np.arange(400) // 2})
+    other = frame.sample(frac=1, random_state=1)
+    model = CoxPH().fit(frame[["risk"]], c.y)
+    evaluator = (c.survival, c.times, c.time, c.event)
+    good = (frame["time"], frame["event"])
+    for call, message in [
+        (lambda: surv(frame["time"], other["event"]), "event.index has the same labels in another order than time.index"),
+        (lambda: evaluate(c, train=good, baseline={"risk": c.risk}, baseline_train=other[["risk"]]), "baseline_train.index has the same"),
+        (lambda: fairtte.evaluate_binary(1 - c.survival[:, 5], c.event, validation=(frame["risk"], other["event"])), r"validation\[\"event\"\]"),
+        (lambda: CoxPH().fit(frame[["risk"]], c.y, subject=other["person"]), "subject.index has the same labels"),
+        (lambda: model.score(frame[["risk"]], (other["time"], other["event"])), r'y\["time"\].index has the same labels'),
+        (lambda: sksurv.concordance_index_censored(frame["event"], other["time"], c.risk), "event_time.index has the same labels"),
+        (lambda: sksurv.concordance_index_censored(c.event, frame["time"], other["risk"]), "estimate.index has the same labels"),
+        (lambda: stats.wilcoxon(frame["risk"], other["time"]), "second.index has the same labels in another order than first.index"),
+        (lambda: SurvivalEvaluator(*evaluator, frame["time"], other["event"]), "train_event_indicators.index has the same labels"),
+    ]:
+        with pytest.raises(fairtte.MetricError, match=message):
+            call()
+    unnamed = frame["time"].rename(None)
+    with pytest.raises(fairtte.MetricError, match=r"train\[1\].index has the same labels in another order than train\[0\].index"):
+        evaluate(c, train=(unnamed, other["event"].rename(None)))
+    assert list(surv(frame["time"], frame["event"])) == list(c.y)
+
+
+def test_labels_of_several_levels_and_missing_ones_are_compared(cohort):
+    c = cohort
+    several = pd.MultiIndex.from_arrays([np.arange(400) // 2, np.arange(400) % 2])
+    missing = pd.Index([pd.NA, *range(1, 400)], dtype=object)
+    plain = evaluate(c)["ibs"].value
+    for index in (several, missing, pd.Index([np.nan, *range(1, 400)]), pd.Index([None, *map(str, range(1, 400))], dtype=object)):
+        time, event = pd.Series(c.time, index=index), pd.Series(c.event, index=index.copy())
+        assert evaluate(c, time=time, event=event)["ibs"].value == plain
+        assert evaluate(c, time=time, event=pd.Series(c.event))["ibs"].value == plain
+        with pytest.raises(fairtte.MetricError, match="event.index has the same labels in another order than time.index"):
+            evaluate(c, time=time, event=event[::-1])
+    # Missing is missing, however it is written.
+    assert evaluate(c, time=pd.Series(c.time, index=missing), event=pd.Series(c.event, index=[None, *range(1, 400)]))["ibs"].value == plain
+    renamed = several.set_levels([np.arange(200) + 1, [0, 1]])
+    with pytest.raises(fairtte.MetricError, match=r"event.index has other labels than time.index: row 0 is \(1, 0\) in one and \(0, 0\)"):
+        evaluate(c, time=pd.Series(c.time, index=several), event=pd.Series(c.event, index=renamed))
+    nullable = pd.Index([pd.NA, *range(1, 400)], dtype="Int64")
+    with pytest.raises(fairtte.MetricError, match="has the same labels in another order"):
+        evaluate(c, time=pd.Series(c.time, index=nullable), event=pd.Series(c.event, index=nullable[::-1]))
 
 
 def test_rows_are_read_by_position_where_labels_say_nothing(cohort):

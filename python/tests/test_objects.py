@@ -12,6 +12,7 @@ import pytest
 import fairtte
 import fairtte.data
 from conftest import Cohort
+from fairtte.estimators import CoxElasticNet, CoxPH
 
 
 def evaluate(c, **changed):
@@ -139,9 +140,43 @@ def test_columns_have_one_type(cohort, monkeypatch):
             assert types[0] == types[1] == types[2], name
             assert len(kind.concat(frames)) == sum(map(len, frames))
     assert evaluate(c, replicates=0).overall["lower"].dtype == np.float64
+    fitted = CoxPH().fit(c.risk[:, None], c.y)
+    numbers = ["coefficient", "standard_error", "hazard_ratio", "mean"]
+    # A ridge has standard errors, an elastic net none.
+    net = CoxElasticNet(folds=3, lambdas=5).fit(c.risk[:, None], c.y)
+    assert [str(kind) for kind in fitted.summary().dtypes] == [str(kind) for kind in net.summary().dtypes]
+    assert set(map(str, fitted.summary()[numbers].dtypes)) == {"float64"}
+    assert set(net.summary("polars").select(numbers).dtypes) == {pl.Float64} and net.summary("polars")["name"].dtype == pl.String
+    without = fairtte.select({"run": ["a"], "c": [None]}, "c", name="run").table
+    some = fairtte.select({"run": ["a", "b"], "c": [1, 2]}, "c", name="run").table
+    assert list(map(str, without.dtypes)) == list(map(str, some.dtypes))
+    # Without groups the frames have no rows, but types.
+    none, one = evaluate(c, replicates=0).by_group, evaluate(c, replicates=0, groups={"sex": c.sex}).by_group
+    assert len(none) == 0 and list(map(str, none.dtypes)) == list(map(str, one.dtypes)) and none["n"].dtype == np.int64
     monkeypatch.setattr(fairtte.evaluation._inputs, "_frames", lambda kind: ("", None))
     bare = evaluate(c, replicates=0).overall
     assert bare["value"].dtype == bare["lower"].dtype == np.float64 and bare["n"].dtype.kind == "i" and bare["metric"].dtype == object
+
+
+def test_any_argument_of_polars_gives_frames_of_polars(cohort):
+    c = cohort
+    train = (pl.Series(c.time), pl.Series(c.event))
+    for changed in (
+        {"subject": pl.Series(np.arange(400))}, {"train": train}, {"train": list(train)}, {"times": pl.Series(c.times)},
+        {"baseline": pl.DataFrame({"age": c.age})},
+    ):  # fmt: skip
+        assert isinstance(evaluate(c, replicates=0, permutations=0, metrics=["ibs"], **changed).overall, pl.DataFrame)
+    by_class = of_class(c, replicates=0, permutations=0, validation=(pl.Series(1 - c.survival[:, 5]), c.event))
+    assert isinstance(by_class.overall, pl.DataFrame)
+
+
+def test_levels_have_one_type_whatever_is_missing(tmp_path):
+    path = tmp_path / "cohort.csv"
+    path.write_text("\n".join(["person,time,event,sex", *(f"{k},{k % 7 + 1},{k % 2},{'FM'[k % 2] if k else ''}" for k in range(30))]))
+    samples = fairtte.data.table(path, subject="person", attributes="sex")
+    for library in ("pandas", "polars"):
+        whole, few = samples.groups(library=library), samples.select([0, 1]).groups(library=library)
+        assert list(map(str, whole.dtypes)) == list(map(str, few.dtypes))
 
 
 def test_what_the_page_says_is_a_list_and_warnings(cohort):

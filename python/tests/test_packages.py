@@ -202,6 +202,21 @@ def test_errors_are_value_errors(cohort):
         sksurv.brier_score(c.y, c.y, c.survival[:, :2], [0.5, 100.0])
 
 
+def test_a_matrix_has_a_column_for_each_time_in_order():
+    c, train, at = small()
+    order = [3, 0, 2, 1, 4, 5, 6, 7, 8]
+    expected = "expected increasing times: estimate has a column for each"
+    for function in (sksurv.brier_score, sksurv.integrated_brier_score, sksurv.cumulative_dynamic_auc):
+        with pytest.raises(fairtte.MetricError, match=rf"times\[1\] is 0.2 after .*, {expected}"):
+            function(train, c.y, at[:, order], GRID[order])
+        with pytest.raises(fairtte.MetricError, match=rf"times\[1\] is 0.2 after 0.2, {expected}"):
+            function(train, c.y, at[:, [0, 0, 1]], GRID[[0, 0, 1]])
+    # One risk for all times has no columns.
+    auc, mean = sksurv.cumulative_dynamic_auc(train, c.y, c.risk, GRID[order])
+    assert mean == close(AUC_MEAN_OF_ONE_RISK) and list(auc) == list(sksurv.cumulative_dynamic_auc(train, c.y, c.risk, GRID)[0])
+    assert sksurv.brier_score(train, c.y, at[:, 2], [GRID[2]])[1] == close(BRIER[2:3])
+
+
 # CoxPHSurvivalAnalysis(ties="efron") of scikit-survival 0.28.0, fitted on 40 samples and scored on 20.
 SCORES = [0.715515315751756, 0.7447737060431094, -0.2264913564878135]
 
@@ -218,6 +233,10 @@ def test_scorers_with_weights_are_those_of_scikit_survival():
     # Both fits stop before the last digits.
     assert found == pytest.approx(SCORES, abs=1e-6)
     assert scorers[0].predict(features[:2]).shape == (2,)
+    for scorer, score in zip((as_cumulative_dynamic_auc_scorer, as_integrated_brier_score_scorer), found[1:], strict=True):
+        for other in (times[::-1], times[[1, 1, 0, 4, 3, 2]].tolist()):
+            unsorted = scorer(CoxPH(ties="efron"), other).fit(features[:40], c.y[:40])
+            assert unsorted.score(features[40:], c.y[40:]) == pytest.approx(score, abs=1e-12)
     with pytest.raises(fairtte.MetricError, match="time is 100.0, expected times in"):
         as_integrated_brier_score_scorer(CoxPH(), [0.5, 100.0]).fit(features[:40], c.y[:40]).score(features[:40], c.y[:40])
 
@@ -256,5 +275,16 @@ def test_scorers():
     women = c.sex == "F"
     of = [sksurv.concordance_index_censored(c.event[m], c.time[m], c.risk[m])[0] for m in (women, ~women)]
     assert gap_scorer("sex", 0.5)(Model(), features, c.y) == pytest.approx(score - 0.5 * abs(of[0] - of[1]))
+    declared = features.assign(sex=pd.Categorical(c.sex, categories=["X", "F", "Y", "M"]))
+    assert gap_scorer("sex", 0.5)(Model(), declared, c.y) == gap_scorer("sex", 0.5)(Model(), features, c.y)
+    with pytest.raises(fairtte.MetricError, match=r'X\["sex"\] has 1 levels, expected at least 2'):
+        gap_scorer("sex")(Model(), declared[women], c.y[women])
+    small = features.assign(sex=np.where(np.arange(len(c.sex)) == 0, "X", c.sex))
+    with pytest.raises(fairtte.MetricError, match=r'group "X" of X\["sex"\]: .*expected at least 2 samples'):
+        gap_scorer("sex")(Model(), small, c.y)
+    censored = c.y.copy()
+    censored["event"] &= women
+    with pytest.raises(fairtte.MetricError, match=r'group "M" of X\["sex"\]: '):
+        gap_scorer("sex")(Model(), features, censored)
     with pytest.raises(fairtte.MetricError, match='no column "age"'):
         gap_scorer("age")(Model(), features, c.y)

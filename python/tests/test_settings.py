@@ -41,6 +41,9 @@ WRONG = [
     ({"interval": object()}, "interval is a object, expected a number, text"),
     ({"threads": -1}, "threads is -1, expected a whole number from 1 to 4096"),
     ({"threads": 1.5}, "threads is 1.5, expected a whole number"),
+    ({"time_unit": None}, "time_unit is None, expected text"),
+    ({"name": 3}, "name is 3, expected text"),
+    ({"name": np.int64(3)}, "name is 3, expected text"),
     ({"subject": "person"}, "subject is 'person', expected a column"),
     ({"groups": {"sex": "F"}}, r'sex is \'F\', expected a column'),
     ({"cuts": [60]}, r'cuts is \[60\], expected a dict such as \{"age": \[60\]\}'),
@@ -101,6 +104,46 @@ def test_the_names_of_settings_are_those_of_the_engine(cohort):
     engine = set(str(caught.value).split("expected one of ")[1].split(", "))
     own = {"replicates", "level", "seed", "metrics", "horizon", "times"}
     assert set(_settings.EVALUATION) == engine - own - {"sensitivity"}
+
+
+def test_numbers_of_numpy_are_settings(cohort):
+    c = cohort
+    settings = {"replicates": 30, "level": 0.9, "thresholds": [0.2], "horizon": 1.1, "seed": 3, "groups": {"sex": c.sex}}
+    of_numpy = {"replicates": np.int64(30), "level": np.float32(0.9), "thresholds": np.array([0.2], dtype=np.float32)}
+    of_numpy |= {"horizon": np.float32(1.1), "seed": np.uint8(3)}
+    assert evaluate(c, **(settings | of_numpy)).to_json() == evaluate(c, **settings).to_json()
+    runs = {"run": ["a", "b", "c"], "c": np.array([0.8, 0.78, 0.6], dtype=np.float32), "gap": [0.1, 0.02, 0.0]}
+    fairness = {"by": "fairness", "gap": "gap", "name": "run", "tolerated_loss": np.float32(0.05), "no_skill": np.float64(0.5)}
+    chosen = fairtte.select(runs, "c", base_utility=np.float32(0.8), **fairness)
+    assert chosen.chosen == "a" == fairtte.select(runs, "c", base_utility=0.8, **fairness).chosen
+    X, y = c.risk[:, None], c.y
+    forest = {"n_estimators": np.int64(3), "min_samples_leaf": np.int32(5), "sampling": {"subsample": np.float32(0.5)}}
+    found = RandomSurvivalForest(**forest).fit(X, y)
+    same = RandomSurvivalForest(n_estimators=3, min_samples_leaf=5, sampling={"subsample": 0.5}).fit(X, y)
+    assert list(found.predict(X)) == list(same.predict(X))
+
+
+def test_other_settings_that_are_wrong_are_named(cohort):
+    c = cohort
+    evaluator = SurvivalEvaluator(c.survival, c.times, c.time, c.event)
+    runs = {"c": [0.8, 0.7], "gap": [0.1, 0.0], "word": ["a", "b"]}
+    for call, message in [
+        (lambda: evaluator.d_calibration(-1), "num_bins is -1, expected a whole number >= 0"),
+        (lambda: evaluator.d_calibration(2.9), "num_bins is 2.9, expected a whole number >= 0"),
+        (lambda: evaluator.one_calibration(num_bins=2.9), "num_bins is 2.9, expected a whole number >= 0"),
+        (lambda: evaluator.integrated_brier_score(num_points=2.5), "num_points is 2.5, expected a whole number >= 0"),
+        (lambda: evaluator.auc("a"), "target_time is 'a', expected a number"),
+        (lambda: fairtte.evaluate_binary([0.2, 0.6], [0, 1], time_unit=None), "time_unit is None, expected text"),
+        (lambda: fairtte.evaluate_binary([0.2, 0.6], [0, 1], name=None), "name is None, expected text"),
+        (lambda: fairtte.select(runs, "c", higher_is_better=0), "higher_is_better is 0, expected True or False"),
+        (lambda: fairtte.select(runs, "c", higher_is_better="no"), "higher_is_better is 'no', expected True or False"),
+        (lambda: fairtte.select(runs, "c", by="fairness", gap="gap", base_utility="a"), "base_utility is 'a', expected a number"),
+        (lambda: fairtte.select(runs, "c", by="fairness", gap="gap", base_utility=np.nan), "base_utility is nan, expected finite"),
+        (lambda: fairtte.select(runs, "word"), r'runs\["word"\]\[0\] is \'a\', expected a number'),
+    ]:
+        with pytest.raises(fairtte.MetricError, match=message):
+            call()
+    assert evaluator.d_calibration(np.int64(4))[0] == evaluator.d_calibration(4)[0]
 
 
 def test_settings_of_a_class_are_named_too(cohort):

@@ -85,7 +85,9 @@ def test_criteria_choose_different_runs():
     assert found.table.set_index("run").loc["erm", "value"] == pytest.approx(0.07 / 0.77)
     assert list(choose(by="minimax").table["standing"]) == ["eligible", "chosen", "dominated"]
     lower = fairtte.select(RUNS, "c", name="run", higher_is_better=False)
-    assert lower.chosen == "bad"
+    assert lower.chosen == "bad" == fairtte.select(RUNS, "c", name="run", higher_is_better=np.bool_(False)).chosen
+    for direction in (None, True, np.bool_(True)):
+        assert fairtte.select(RUNS, "c", name="run", higher_is_better=direction).chosen == "erm"
 
 
 def test_runs_without_a_value_are_excluded_with_the_reason():

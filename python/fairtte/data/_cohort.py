@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _fairtte, _inputs
-from .._errors import DataError
+from .. import _fairtte, _inputs, _settings
+from .._errors import DataError, MetricError
 
 if TYPE_CHECKING:
     from ._images import ImageStore
+
+
+def _row_numbers(rows: Any, n: int, name: str) -> list[int]:
+    """Row numbers of whole numbers >= 0, or of a mask of the ``n`` samples."""
+    try:
+        chosen = _inputs.vector(rows, name)
+    except MetricError as error:
+        raise DataError(str(error)) from None
+    if chosen.dtype == object:
+        # What is missing in a nullable column of pandas, or an empty one of polars.
+        kinds = set(map(type, chosen))
+        whole = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
+        chosen = chosen.astype(np.bool_ if kinds <= {bool, np.bool_} else np.int64 if whole else object)
+    if chosen.dtype == np.bool_:
+        if len(chosen) != n:
+            raise DataError(f"{name} has {len(chosen)} values, expected {n}, one for each sample")
+        return [int(row) for row in np.flatnonzero(chosen)]
+    if len(chosen) and chosen.dtype.kind not in "iu":
+        raise DataError(f"{name}[0] is {_settings.plain(chosen[0])!r}, which is no row number: expected whole numbers >= 0, or a mask")
+    wrong = np.flatnonzero(chosen < 0)
+    if len(wrong):
+        raise DataError(f"{name}[{wrong[0]}] is {chosen[wrong[0]]}, which is no row number: expected whole numbers >= 0, or a mask")
+    return [int(row) for row in chosen]
 
 
 class Split:
@@ -148,15 +171,15 @@ class Cohort:
 
     def groups(self, train: Sequence[int] | NDArray[Any] | None = None, library: str = "pandas") -> Any:
         """The level of every sample by attribute, as :func:`fairtte.evaluate` takes it: a data frame (of ``"pandas"`` or
-        ``"polars"``), None where a value is missing. Thresholds at medians are those of the rows ``train`` (default: all).
+        ``"polars"``), None where a value is missing. Thresholds at medians are those of the rows ``train``, numbers or a mask (default: all).
 
-        Raises :class:`fairtte.DataError` for a row that does not exist, and an attribute that cannot be divided into levels.
+        Raises :class:`fairtte.DataError` for what is no row or mask, and an attribute that cannot be divided into levels.
 
         >>> cohort.groups()["sex"].value_counts().to_dict()
         {'M': 20, 'F': 10}
         """
-        rows = range(self.n) if train is None else train
-        found = self._inner.groups([int(row) for row in rows])
+        rows = list(range(self.n)) if train is None else _row_numbers(train, self.n, "train")
+        found = self._inner.groups(rows)
         return _inputs.to_frame_of_columns({name: values for name, values in found}, library)
 
     @property
@@ -252,42 +275,39 @@ class Cohort:
         """
         if by != "subject":
             raise DataError(f'by is "{by}", expected "subject": samples of one person in two parts would leak')
-        if len(fractions) != 3:
-            raise DataError(f"fractions is {fractions!r}, expected three shares: of training, validation and test")
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise DataError(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1")
-        train, validation, test = fractions
-        settings: dict[str, Any] = {"train": train, "validation": validation, "test": test, "repeat": repeat}
-        if isinstance(stratify, str):
-            stratify = [stratify]
-        settings["stratify"] = [str(name) for name in stratify]
+        shares = _settings.plain(fractions)
+        if not isinstance(shares, list) or len(shares) != 3:
+            raise DataError(f"fractions is {shares!r}, expected three shares: of training, validation and test")
+        settings: dict[str, Any] = {
+            key: _settings.of_json(_settings.number(share, f"fractions[{place}]", DataError), f"fractions[{place}]", DataError)
+            for place, (key, share) in enumerate(zip(("train", "validation", "test"), shares, strict=True))
+        }
+        settings["repeat"] = _settings.whole(repeat, "repeat", DataError)
+        settings["stratify"] = _settings.names(stratify, "stratify", DataError)
+        fold = _settings.whole(fold, "fold", DataError)
         if folds is not None:
-            settings["k-fold"] = {"folds": folds, "fold": fold}
+            settings["k-fold"] = {"folds": _settings.whole(folds, "folds", DataError), "fold": fold}
         elif fold:
             raise DataError(f"fold is {fold} without folds, expected their number")
         if leave_site_out is not None:
-            settings["leave-site-out"] = {"site": leave_site_out[0], "leave-out": leave_site_out[1]}
+            site = _settings.plain(leave_site_out)
+            if not isinstance(site, list) or len(site) != 2:
+                raise DataError(f"leave_site_out is {site!r}, expected (column, site)")
+            settings["leave-site-out"] = {"site": str(site[0]), "leave-out": _inputs.text(site[1])}
         if file is not None:
             settings["file"] = os.fspath(file)
-        parts, record = self._inner.split(json.dumps(settings), int(seed))
+        parts, record = self._inner.split(json.dumps(settings), _settings.whole(seed, "seed", DataError))
         return Split(parts, json.loads(record))
 
     def select(self, rows: Sequence[int] | NDArray[Any]) -> Cohort:
         """The samples at these row numbers (or where a mask is True), in this order.
 
-        Raises :class:`fairtte.DataError` for a row that does not exist.
+        Raises :class:`fairtte.DataError` for what is no row or mask.
 
         >>> cohort.select(cohort.time > 6).n
         4
         """
-        chosen = np.asarray(rows)
-        if chosen.dtype == np.bool_:
-            if len(chosen) != self.n:
-                raise DataError(f"rows has {len(chosen)} values, expected {self.n}, one for each sample")
-            chosen = np.flatnonzero(chosen)
-        if len(chosen) and (chosen.dtype.kind not in "iu" or chosen.min() < 0):
-            raise DataError("rows has a value that is no row number >= 0")
-        return Cohort(self._inner.select([int(row) for row in chosen]))
+        return Cohort(self._inner.select(_row_numbers(rows, self.n, "rows")))
 
     def images(
         self,
@@ -339,12 +359,23 @@ class Cohort:
         """
         from ._images import ImageStore
 
-        settings: dict[str, Any] = {"size": [int(extent) for extent in size], "channels": channels, "exact": exact}
+        extents = _settings.plain(size)
+        if not isinstance(extents, list) or len(extents) not in (2, 3):
+            raise DataError(f"size is {extents!r}, expected (height, width) or (depth, height, width)")
+        settings: dict[str, Any] = {
+            "size": [_settings.whole(extent, f"size[{place}]", DataError) for place, extent in enumerate(extents)],
+            "channels": _settings.whole(channels, "channels", DataError),
+            "exact": exact,
+        }
         for key, value in (("volume", volume), ("limits", limits)):
             if value is not None:
+                if not isinstance(value, Mapping):
+                    raise DataError(f"{key} is {_settings.plain(value)!r}, expected a dict of settings")
                 settings[key] = {str(name).replace("_", "-"): item for name, item in value.items()}
+        if images_per_shard is not None:
+            images_per_shard = _settings.whole(images_per_shard, "images_per_shard", DataError)
         with _inputs.bar("images", progress) as show:
-            inner = self._inner.images(json.dumps(settings), os.fspath(cache), images_per_shard, show, threads)
+            inner = self._inner.images(_settings.to_json(settings, DataError), os.fspath(cache), images_per_shard, show, threads)
         return ImageStore(inner)
 
     def __len__(self) -> int:

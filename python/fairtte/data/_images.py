@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _fairtte, _inputs
-from .._errors import DataError
+from .._errors import DataError, MetricError
 
 
 class ImageStore:
     """Decoded images on disk, as one sequence: ``store[i]`` is an array ``[channels, height, width]`` of uint8 (of volumes
-    ``[1, depth, height, width]`` of uint16) that lies in the file's memory map; nothing is copied.
+    ``[1, depth, height, width]`` of uint16) that lies in the file's memory map; nothing is copied. A
+    slice, row numbers or a mask give a stacked copy. No row number is negative: -1 of :meth:`rows` is no image.
 
     Attributes
     ----------
@@ -67,7 +69,8 @@ class ImageStore:
         return self.arrays[0] if len(self.arrays) == 1 else np.concatenate(self.arrays)
 
     def rows(self, sample_ids: Any) -> NDArray[np.intp]:
-        """The place of each of these samples, -1 where the image could not be decoded or is of no sample of the store.
+        """The place of each of these samples, -1 where the image could not be decoded or is of no sample of the store; ``store[-1]``
+        is an ``IndexError``. Identities are read as text, 7.0 as ``"7"``.
 
         Raises :class:`fairtte.MetricError` unless they are a column.
 
@@ -75,7 +78,7 @@ class ImageStore:
         array([-1])
         """
         values = _inputs.values_of(sample_ids, "sample_ids")
-        return np.array([self._place.get(str(value), -1) for value in values], dtype=np.intp)
+        return np.array([-1 if value is None else self._place.get(_inputs.text(value), -1) for value in values], dtype=np.intp)
 
     @property
     def excluded(self) -> Any:
@@ -118,15 +121,44 @@ class ImageStore:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, place: int) -> NDArray[Any]:
-        index = int(place)
+    def __getitem__(self, place: Any) -> NDArray[Any]:
+        if isinstance(place, slice):
+            return self._stacked(range(*place.indices(len(self))))
+        if not isinstance(place, bool | np.bool_):
+            try:
+                return self._image(operator.index(place))
+            except TypeError:
+                pass
+        return self._stacked(self._places(place))
+
+    def _image(self, index: int) -> NDArray[Any]:
         if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(f"image {place} does not exist, expected 0 to below {len(self)}")
+            raise IndexError(f"image {index} does not exist, expected 0 to below {len(self)}; rows() has -1 for a sample without an image")
+        if index >= len(self):
+            raise IndexError(f"image {index} does not exist, expected 0 to below {len(self)}")
         shard = bisect_right(self._starts, index) - 1
         image: NDArray[Any] = self.arrays[shard][index - self._starts[shard]]
         return image
+
+    def _places(self, value: Any) -> list[int]:
+        """Row numbers of a column of them or of a mask."""
+        expected = f"expected a row number, a slice, a list of row numbers or a mask of {len(self)} images"
+        try:
+            found = _inputs.vector(value, "index")
+        except MetricError as error:
+            raise IndexError(f"{str(error).partition(', expected')[0]}, {expected}") from None
+        if found.dtype == np.bool_ and len(found) == len(self):
+            return [int(place) for place in np.flatnonzero(found)]
+        if len(found) and found.dtype.kind not in "iu":
+            raise IndexError(f"index has {len(found)} values of the type {found.dtype}, {expected}")
+        return [int(place) for place in found]
+
+    def _stacked(self, places: Sequence[int]) -> NDArray[Any]:
+        """A copy of the images at these places."""
+        found = np.empty((len(places), *self.shape[1:]), dtype=self.dtype)
+        for k, place in enumerate(places):
+            found[k] = self._image(place)
+        return found
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (image for array in self.arrays for image in array)

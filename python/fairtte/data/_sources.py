@@ -7,32 +7,25 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import _fairtte
+from .. import _fairtte, _settings
 from .._errors import DataError
 from ._cohort import Cohort
 
 
 def _read(name: str, options: Mapping[str, Any], attributes: Any, threads: int | None) -> Cohort:
-    chosen = {key.replace("_", "-"): _plain(value) for key, value in options.items() if value is not None}
+    chosen = _settings.to_json({key: value for key, value in options.items() if value is not None}, DataError)
     if isinstance(attributes, str | Mapping):
         attributes = [attributes]
     of_attributes = None if attributes is None else json.dumps([_attribute(attribute) for attribute in attributes])
-    return Cohort(_fairtte.read_data(name, json.dumps(chosen), of_attributes, threads))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+    return Cohort(_fairtte.read_data(name, chosen, of_attributes, threads))
 
 
 def _attribute(attribute: Any) -> dict[str, Any]:
     if isinstance(attribute, str):
         return {"name": attribute}
     if isinstance(attribute, Mapping) and "name" in attribute:
-        return {str(key).replace("_", "-"): _plain(value) for key, value in attribute.items()}
+        found: dict[str, Any] = json.loads(_settings.to_json({str(key): value for key, value in attribute.items()}, DataError))
+        return found
     raise DataError(f'an attribute is {attribute!r}, expected a name or a dict such as {{"name": "age", "threshold": 60}}')
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _fairtte, _inputs, _labels
+from .. import _fairtte, _inputs, _labels, _settings
 from .._errors import FairtteError, MetricError
 from ._curves import StepFunction
 
@@ -99,7 +99,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             raise MetricError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         settings = json.dumps(self._settings())
         covariates = self._covariates(X, reset=True)
-        _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y)
+        _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y, subject=subject)
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         if len(time) != len(covariates):
             raise MetricError(f"X has {len(covariates)} rows and y {len(time)}, expected as many")
@@ -125,6 +125,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         if isinstance(X, np.ma.MaskedArray):
             raise MetricError("X is a masked array, expected one without missing values")
+        X = _inputs.without_tensors(X, "X")
         if _validate_data is not None:
             # Its sentences are part of scikit-learn's contract.
             found: NDArray[Any] = _validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
@@ -224,7 +225,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
     def score(self, X: Any, y: Any) -> float:
         """Harrell's C of :meth:`predict` for the outcomes ``y``.
 
-        Raises :class:`fairtte.MetricError` without comparable samples.
+        Raises :class:`fairtte.MetricError` without comparable samples, and where labels of pandas differ.
 
         >>> import numpy as np
         >>> from fairtte.estimators import CoxPH, surv
@@ -235,6 +236,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         """
         from ..sksurv import concordance_index_censored
 
+        _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y)
         time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
         return concordance_index_censored(event, time, self.predict(X))[0]
 
@@ -293,8 +295,7 @@ def _seed(value: Any) -> int:
 
 def _plain(value: Any, name: str) -> Any:
     """A parameter as JSON has it; words may have underscores."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
+    value = _settings.plain(value)
     if isinstance(value, dict):
         return {str(key).replace("_", "-"): _plain(item, name) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _inputs
+from .. import _inputs, _labels
 from .._errors import MetricError
 
 
@@ -15,13 +15,14 @@ def surv(time: Any, event: Any) -> NDArray[Any]:
     """Times ``[n]`` and events ``[n]`` as one structured array with the fields ``event`` and ``time``, which
     scikit-learn can divide into folds; the same as scikit-survival's ``Surv.from_arrays``.
 
-    Raises :class:`fairtte.MetricError` if the lengths differ, or an event is neither 0 nor 1.
+    Raises :class:`fairtte.MetricError` if the lengths or the labels of pandas differ, or an event is neither 0 nor 1.
 
     >>> from fairtte.estimators import surv
     >>> surv([1.5, 2.0], [True, False])
     array([( True, 1.5), (False, 2. )],
           dtype=[('event', '?'), ('time', '<f8')])
     """
+    _labels.require_one_order(time=time, event=event)
     observed, events = _inputs.outcomes(time, event)
     if len(observed) != len(events):
         raise MetricError(f"time has {len(observed)} values and event {len(events)}, expected as many")

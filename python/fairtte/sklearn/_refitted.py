@@ -137,7 +137,7 @@ class as_cumulative_dynamic_auc_scorer(_ScoredOverTimes):
     ----------
     estimator : estimator with ``fit(X, y)`` and ``predict``
     times : array [k]
-        Within the observed times of every sample that is scored.
+        In any order, within the observed times of every sample that is scored.
 
     Raises
     ------
@@ -155,7 +155,7 @@ class as_cumulative_dynamic_auc_scorer(_ScoredOverTimes):
     """
 
     def score(self, X: Any, y: Any) -> float:
-        return float(sksurv.cumulative_dynamic_auc(self._train, y, self.predict(X), self.times)[1])
+        return float(sksurv.cumulative_dynamic_auc(self._train, y, self.predict(X), sksurv.sorted_times(self.times))[1])
 
 
 class as_integrated_brier_score_scorer(_ScoredOverTimes):
@@ -165,7 +165,7 @@ class as_integrated_brier_score_scorer(_ScoredOverTimes):
     ----------
     estimator : estimator with ``fit(X, y)`` and ``predict_survival_function``
     times : array [k]
-        At least two, within the observed times of every sample that is scored.
+        At least two in any order, within the observed times of every sample that is scored.
 
     Raises
     ------
@@ -183,6 +183,8 @@ class as_integrated_brier_score_scorer(_ScoredOverTimes):
     """
 
     def score(self, X: Any, y: Any) -> float:
+        # The columns of the estimate have the order of the times.
+        times = sksurv.sorted_times(self.times)
         functions: list[Callable[[Any], Any]] = list(self.predict_survival_function(X))
-        estimate = np.array([function(np.asarray(self.times)) for function in functions])
-        return -sksurv.integrated_brier_score(self._train, y, estimate, self.times)
+        estimate = np.array([function(times) for function in functions])
+        return -sksurv.integrated_brier_score(self._train, y, estimate, times)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _inputs
 from .._errors import MetricError
 from ..sksurv import concordance_index_censored
@@ -36,7 +38,7 @@ class concordance_scorer:
 
 class gap_scorer:
     """Harrell's C less ``weight`` times its largest difference between the groups of ``X[column]``, a data frame: the
-    choice between models weighs order against equality. A group without comparable pairs is an error.
+    choice between models weighs order against equality. Levels without a sample are left out; a group without comparable pairs is an error.
 
     Raises
     ------
@@ -67,9 +69,16 @@ class gap_scorer:
         if not _inputs.is_frame(X) or self.column not in list(X.columns):
             raise MetricError(f'X has no column "{self.column}", expected a data frame with it')
         names, codes = _inputs.levels(X[self.column], self.column)
-        if len(names) < 2:
-            raise MetricError(f'X["{self.column}"] has {len(names)} levels, expected at least 2')
-        of_group = [_concordance(estimator, X, y, codes == code) for code in range(len(names))]
+        # A categorical may declare levels that no sample has, in a fold for example.
+        present = np.unique(codes[codes >= 0])
+        if len(present) < 2:
+            raise MetricError(f'X["{self.column}"] has {len(present)} levels, expected at least 2')
+        of_group = []
+        for code in present:
+            try:
+                of_group.append(_concordance(estimator, X, y, codes == code))
+            except MetricError as error:
+                raise type(error)(f'group "{names[code]}" of X["{self.column}"]: {error}') from None
         return _concordance(estimator, X, y) - self.weight * (max(of_group) - min(of_group))
 
     def __repr__(self) -> str:
