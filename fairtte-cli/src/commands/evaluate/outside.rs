@@ -203,13 +203,11 @@ fn with_cohort(
     let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?;
     let report = scored.evaluate_outside(settings)?;
     let sensitivity = Sensitivity::required(&scored, settings)?;
-    let covariates = baseline::named(&arguments.scores.baseline)?;
-    let baseline = match covariates[..] {
-        [] => None,
-        _ => {
-            let data = (&cohort, all_groups.as_slice(), split.as_ref());
-            baseline::of_cohort(&arguments.scores.baseline, None, data, &scored, settings)?
-        }
+    let baseline = if baseline::named(&arguments.scores.baseline)?.is_empty() {
+        None
+    } else {
+        let data = (&cohort, all_groups.as_slice(), split.as_ref());
+        baseline::of_cohort(&arguments.scores.baseline, None, data, &scored, settings)?
     };
     notes.extend(note_on_causes(&report));
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
