@@ -57,10 +57,20 @@ def _is_default(index: Any, labels: list[Hashable]) -> bool:
     return index.dtype.kind in "iu" and bool(labels) and labels == list(range(len(labels)))
 
 
+def refuse_permuted(**arguments: Any) -> None:
+    """Refuses arguments of pandas whose labels are the same in another order. Two selections of one table, whose labels are others,
+    may be paired."""
+    _compare(arguments, are_same_rows=False)
+
+
 def require_one_order(**arguments: Any) -> None:
     """Refuses arguments of pandas whose labels are the same in another order. Refuses different labels too, unless one of the two has a
     default index, the numbers of the rows. Arguments without labels, and those of another length, are no matter of this check.
     ``x__columns`` are the columns of ``x``, each a sample."""
+    _compare(arguments, are_same_rows=True)
+
+
+def _compare(arguments: Mapping[str, Any], are_same_rows: bool) -> None:
     found = [label for name, value in arguments.items() for label in _labels(value, name.replace("__", "."))]
     # Several arguments may have one index.
     known: dict[int, list[Hashable]] = {}
@@ -75,7 +85,7 @@ def require_one_order(**arguments: Any) -> None:
         if place is None:
             continue
         is_same = set(first) == set(second)
-        if not is_same and (_is_default(first_index, first) or _is_default(second_index, second)):
+        if not is_same and (not are_same_rows or _is_default(first_index, first) or _is_default(second_index, second)):
             continue
         differ = "the same labels in another order" if is_same else "other labels"
         raise MetricError(

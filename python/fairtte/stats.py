@@ -149,7 +149,7 @@ def wilcoxon(
     >>> found.positive_rank_sum, found.negative_rank_sum, found.p_value
     (6.0, 4.0, 0.875)
     """
-    _labels.require_one_order(first=first, second=second)
+    _labels.refuse_permuted(first=first, second=second)
     of_method: Any = method
     corrections = {"normal": False, "scipy-auto": False, "exact-unless-tied": True, "r-default": True}
     if method in corrections:

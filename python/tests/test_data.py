@@ -180,6 +180,11 @@ def test_images_are_views_of_memory_maps(pictures):
             found.images(folder / "cache", **arguments)
 
 
+def test_no_rows_are_no_mask(tmp_path):
+    found = cohort(tmp_path)
+    assert [found.select(rows).n for rows in ([], np.array([], dtype=object), pytest.importorskip("pandas").Series([]), np.array([], dtype=int))] == [0] * 4
+
+
 def test_images_are_taken_by_row_numbers_that_exist(pictures):
     found, _, folder = pictures
     store = found.images(folder / "cache", size=(16, 24), images_per_shard=np.int64(16), channels=np.int64(1))

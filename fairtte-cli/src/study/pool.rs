@@ -67,6 +67,7 @@ impl Pool<'_> {
             }
             drop(send);
             scope.spawn(|| forward_stops(&running, &over));
+            let _over = Over(&over);
             let mut first = Ok(());
             for ended in ended {
                 let progress = ended.and_then(|ended| self.record(ended));
@@ -80,7 +81,6 @@ impl Pool<'_> {
                     Err(_) => {}
                 }
             }
-            over.store(true, Ordering::Relaxed);
             first
         })
     }
@@ -155,6 +155,15 @@ impl Pool<'_> {
     }
 }
 
+/// Says that a pool is over, also where it ends by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Passes a request to stop on to the running children, once, until the pool is `over`: `kill PID`, `timeout` and `docker stop` reach
 /// this process alone. Ctrl-C and SLURM reach the children as well, which a second SIGTERM would end at once; SIGUSR1 never does.
 fn forward_stops(running: &Mutex<HashSet<u32>>, over: &AtomicBool) {
@@ -174,6 +183,11 @@ fn forward_stops(running: &Mutex<HashSet<u32>>, over: &AtomicBool) {
 impl Ended {
     /// Whether the process was killed or failed, and did not only stop because it was asked to.
     fn is_failure(&self) -> bool {
+        // Asked to stop before it could listen.
+        #[cfg(unix)]
+        if std::os::unix::process::ExitStatusExt::signal(&self.status) == Some(libc::SIGUSR1) {
+            return false;
+        }
         let stopped = [Exit::Ok, Exit::TryAgain, Exit::Interrupted].map(|exit| i32::from(exit as u8));
         self.status.code().is_none_or(|code| !stopped.contains(&code))
     }

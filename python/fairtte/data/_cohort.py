@@ -28,7 +28,7 @@ def _row_numbers(rows: Any, n: int, name: str) -> list[int]:
         # What is missing in a nullable column of pandas, or an empty one of polars.
         kinds = set(map(type, chosen))
         whole = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
-        chosen = chosen.astype(np.bool_ if kinds <= {bool, np.bool_} else np.int64 if whole else object)
+        chosen = chosen.astype(np.bool_ if kinds and kinds <= {bool, np.bool_} else np.int64 if whole else object)
     if chosen.dtype == np.bool_:
         if len(chosen) != n:
             raise DataError(f"{name} has {len(chosen)} values, expected {n}, one for each sample")

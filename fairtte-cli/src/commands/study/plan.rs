@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use fairtte_fairness::StrategyConfig;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
@@ -55,8 +56,11 @@ pub(in crate::commands) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError
         Ok(planned)
     };
     let planned = (0..plan.n()).into_par_iter().map(one).collect::<Result<Vec<_>, CliError>>()?;
-    check_search(plan, &planned)?;
-    check_rungs(plan, &planned)?;
+    // A study that an earlier version planned may have them, and is continued and collected as it is.
+    if !plan.folder().plan().exists() {
+        check_search(plan, &planned)?;
+        check_rungs(plan, &planned)?;
+    }
     Ok(planned)
 }
 
@@ -75,7 +79,16 @@ fn check_search(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
             "no training of the study has this setting, expected one of its run files, strategies or estimators";
         Err(CliError::setting(&format!("{table}.\"{key}\""), message.to_owned(), None))
     };
-    if let Some(key) = study.search.keys().find(|key| !is_drawn(key, None)) {
+    // Of all trainings some may be left out: the settings of a strategy that is in no cell, or of a backbone.
+    let is_in_a_cell = |name: &str| plan.cells().iter().any(|cell| cell.strategy == name);
+    let may_be_elsewhere = |key: &str| match key.split_once('.').map(|(table, rest)| (table, rest.split('.').next())) {
+        Some(("strategy", Some(name))) => {
+            !is_in_a_cell(name) && StrategyConfig::catalogue().iter().any(|(known, _)| *known == name)
+        }
+        Some(("estimator", Some(name))) => !is_in_a_cell(name),
+        _ => !study.backbones.is_empty(),
+    };
+    if let Some(key) = study.search.keys().find(|key| !is_drawn(key, None) && !may_be_elsewhere(key)) {
         return wrong("search", key);
     }
     for (strategy, ranges) in &study.strategies.search {

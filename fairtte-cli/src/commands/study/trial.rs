@@ -63,9 +63,6 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
         }
         _ => {}
     }
-    if matches!(state, TrialState::Refused(_)) {
-        remove_file(&folder.refused())?;
-    }
     let next = Ladder::climb_for(plan, &planned.id)?.map_or(Next::End, |ladder| ladder.next(&planned.id));
     match next {
         Next::Stopped => {
@@ -109,6 +106,8 @@ fn attempt(
     next: Next,
     (keep, shown): (Keep, Shown),
 ) -> Result<(), CliError> {
+    // Of a method that is tried again: the old reason is none any more.
+    remove_file(&folder.refused())?;
     // A panic counts as an attempt, too.
     let outcome = device::caught(|| match next {
         Next::Until(epochs) => train::train_until(&planned.run, shown, epochs),

@@ -149,6 +149,10 @@ fn wrong_rungs_are_refused_by_key() {
         std::fs::write(path("study.toml"), format!("{STUDY}{halving}")).unwrap();
         fail(["study", "plan", &path("study.toml"), "--output", &path("a")], 3, expected);
     }
+    // The settings of a strategy that is in no cell of a narrowed study stay in the file.
+    let narrowed = STUDY.replace("[search]\n", "[search]\n\"strategy.sam.rho\" = { uniform = [0.1, 0.2] }\n");
+    std::fs::write(path("study.toml"), narrowed).unwrap();
+    succeed(["study", "plan", &path("study.toml"), "--output", &path("a")]);
 }
 
 /// A training that serves two attributes is compared for each by its own worst group; an estimator has no epochs to be compared after.
