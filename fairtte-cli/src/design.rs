@@ -1,14 +1,16 @@
 //! The columns that an estimator reads: encoded columns of a table, or encoded covariates of images.
 
 use fairtte_classical::Columns;
+use fairtte_data::cohort::AttributeColumn;
 use fairtte_data::features::{
     Encoding, FeatureChoice, FeatureColumn, FeatureConfig, FeatureMatrix, FeatureTable, TabularFeatures,
 };
 use fairtte_data::{Cohort, DataError, FittedAttributes};
+use fairtte_metrics::Groups;
 use ndarray::Array2;
 
 use crate::CliError;
-use crate::baseline::CovariateColumn;
+use crate::baseline::{CovariateColumn, CovariateKind};
 
 /// Names of the features that an estimator reads: where it needs independent columns, the first level of every category is the
 /// reference and has none.
@@ -43,18 +45,58 @@ pub(crate) fn covariates(
     cohort: &Cohort,
     attributes: &FittedAttributes,
 ) -> Result<FeatureTable, CliError> {
+    covariate_table(names, cohort, |column, rows| CovariateColumn::of_rows(column, attributes.all(), rows))
+}
+
+/// The same of other samples, each covariate read as its fit read it: a number stays one where these samples have few of its values, and
+/// an attribute that was read by its groups is read by them.
+///
+/// # Errors
+/// As [`covariates`].
+pub(crate) fn covariates_as_fitted(
+    names: &[&str],
+    cohort: &Cohort,
+    attributes: &FittedAttributes,
+    encodings: &TabularFeatures,
+) -> Result<FeatureTable, CliError> {
+    covariate_table(names, cohort, |column, rows| {
+        let fitted = encodings.columns.iter().find(|fitted| fitted.column == column.name);
+        let groups = attributes.all().iter().find(|groups| groups.attribute() == column.name);
+        let kind = kind_of_fit(fitted.map(|fitted| &fitted.encoding), groups.map_or(&[][..], Groups::levels));
+        CovariateColumn::of_kind(kind, column, attributes.all(), rows)
+    })
+}
+
+/// The columns `names` of all samples, each as `read` reads it.
+fn covariate_table(
+    names: &[&str],
+    cohort: &Cohort,
+    read: impl Fn(&AttributeColumn, &[usize]) -> CovariateColumn,
+) -> Result<FeatureTable, CliError> {
     let rows = cohort.all_rows();
     let column = |name: &&str| {
         let column = cohort.attributes.iter().find(|column| column.name == *name).ok_or_else(|| {
             let known: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
             CliError::unknown_attribute("baseline.covariates", name, &known)
         })?;
-        let cells = CovariateColumn::of_rows(column, attributes.all(), &rows).values;
-        Ok(FeatureColumn { name: (*name).to_owned(), cells })
+        Ok(FeatureColumn { name: (*name).to_owned(), cells: read(column, &rows).values })
     };
     let columns = names.iter().map(column).collect::<Result<Vec<_>, CliError>>()?;
     let samples = cohort.sample_ids(&rows);
     Ok(FeatureTable::new("the covariates", samples, (1..=rows.len()).collect(), columns)?)
+}
+
+/// What a fit read of an attribute with these `levels`: its values, or its groups. Groups with the names of numbers are encoded as
+/// numbers too; they are then few.
+fn kind_of_fit(encoding: Option<&Encoding>, levels: &[String]) -> CovariateKind {
+    let is_number = |level: &String| level.parse::<f64>().is_ok_and(f64::is_finite);
+    match encoding {
+        Some(Encoding::Numeric { .. }) if levels.iter().all(is_number) => {
+            CovariateKind::of(levels.iter().map(String::as_str))
+        }
+        Some(Encoding::Numeric { .. }) => CovariateKind::Numbers,
+        _ => CovariateKind::Levels,
+    }
 }
 
 /// Encodings of covariates, fitted on the training rows.
@@ -90,5 +132,18 @@ mod tests {
         let found = columns(&matrix, &names, &[3, 1]).unwrap();
         assert_eq!(found, ndarray::array![[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]);
         assert!(columns(&matrix, &["height".to_owned()], &[0]).is_err());
+    }
+
+    #[test]
+    fn an_attribute_is_read_as_its_fit_read_it() {
+        let levels = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        let numeric = Encoding::Numeric { mean: 60.0, standard_deviation: 8.0 };
+        let cut = levels(&["<= 60", "> 60"]);
+        assert_eq!(kind_of_fit(Some(&numeric), &cut), CovariateKind::Numbers);
+        assert_eq!(kind_of_fit(Some(&numeric), &levels(&["1", "2", "3"])), CovariateKind::Levels);
+        let many: Vec<String> = (0..12).map(|level| level.to_string()).collect();
+        assert_eq!(kind_of_fit(Some(&numeric), &many), CovariateKind::Numbers);
+        let categorical = Encoding::Categorical { levels: cut.clone() };
+        assert_eq!(kind_of_fit(Some(&categorical), &cut), CovariateKind::Levels);
     }
 }

@@ -1,7 +1,7 @@
 //! Requests to stop: Ctrl-C, and the signals of schedulers (SIGTERM; SIGUSR1, which SLURM can send some time before its
 //! limit; SIGHUP). A training completes its step, saves its state and prints how to resume it; outside a training, and
-//! on a second request other than SIGUSR1, the program exits at once (while it [holds](holding) a trial, within seconds, after giving it back). At any moment every result is complete or absent; at most
-//! a hidden temporary file, which nothing reads, is left behind.
+//! on a second request other than SIGUSR1, the program exits at once; while it [holds](holding) a trial, it gives that back first, within
+//! seconds. At any moment every result is complete or absent; at most a hidden temporary file, which nothing reads, is left behind.
 //!
 //! Ctrl-C ends with the usual exit code; the signals of a scheduler end with the code that requests a restart.
 

@@ -47,7 +47,7 @@ impl<'a> Seconds<'a> {
     /// [`CliError::RunFolder`] if the reports of its epochs cannot be read.
     pub(crate) fn add(&mut self, plan: &'a Plan, place: usize, folder: &TrialFolder) -> Result<(), CliError> {
         // Of the fit of an estimator no time is recorded.
-        if plan.study().estimators.contains(&plan.cells()[plan.place(place).0].strategy) {
+        if plan.is_of_estimator(plan.place(place).0) {
             return Ok(());
         }
         let seconds = RunFolder::new(folder.path()).epochs()?.iter().map(|epoch| epoch.seconds).sum();

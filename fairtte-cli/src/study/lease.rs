@@ -248,7 +248,7 @@ impl Lease {
     pub(crate) fn release(mut self) {
         self.stop();
         taken().remove(&self.path);
-        let _ = make_old(&self.path); // at worst the others wait
+        self.give_back_later()();
     }
 
     fn stop(&mut self) {

@@ -6,14 +6,12 @@ use burn::tensor::Device;
 use fairtte_classical::{FittedEstimator, SurvivalModel as _};
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
-use fairtte_data::features::{Encoding, FeatureColumn, FeatureTable, TabularFeatures};
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, Loader};
 use fairtte_fairness::{ModelSettings, Predictor};
-use fairtte_metrics::{GroupId, Groups};
+use fairtte_metrics::GroupId;
 use ndarray::Array2;
 
 use super::other::groups_of;
-use crate::baseline::{CovariateColumn, CovariateKind};
 use crate::prepared::{Care, Inputs, choose_groups, decode};
 use crate::progress::say;
 use crate::run_file::RunFile;
@@ -157,7 +155,12 @@ impl Member {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("covariates without encodings".to_owned()))?;
             let groups = groups_of(&cohort, &self.record.attributes, &self.levels)?;
-            let matrix = encodings.encode(&as_fitted(&self.run.covariates(), &cohort, groups.all(), &encodings)?)?;
+            let matrix = encodings.encode(&design::covariates_as_fitted(
+                &self.run.covariates(),
+                &cohort,
+                &groups,
+                &encodings,
+            )?)?;
             matrix.notes().for_each(|note| say(format!("note: {note}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
@@ -244,64 +247,5 @@ impl Member {
             Some(augmentation) => Ok(loader.with_augmentation(augmentation)?),
             None => Ok(loader),
         }
-    }
-}
-
-/// The covariates `names` of an estimator on images, each read as its fit read it: a number stays one where these samples have few of its
-/// values, and an attribute that was read by its groups is read by them.
-///
-/// # Errors
-/// [`CliError::Config`] for a covariate that the cohort does not have.
-fn as_fitted(
-    names: &[&str],
-    cohort: &Cohort,
-    groups: &[Groups],
-    encodings: &TabularFeatures,
-) -> Result<FeatureTable, CliError> {
-    let rows = cohort.all_rows();
-    let column = |name: &&str| {
-        let column = cohort.attributes.iter().find(|column| column.name == *name).ok_or_else(|| {
-            let known: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
-            CliError::unknown_attribute("baseline.covariates", name, &known)
-        })?;
-        let fitted = encodings.columns.iter().find(|fitted| fitted.column == *name).map(|fitted| &fitted.encoding);
-        let of_name = groups.iter().find(|groups| groups.attribute() == *name);
-        let kind = kind_of_fit(fitted, of_name.map_or(&[][..], Groups::levels));
-        let cells = CovariateColumn::of_kind(kind, column, groups, &rows).values;
-        Ok(FeatureColumn { name: (*name).to_owned(), cells })
-    };
-    let columns = names.iter().map(column).collect::<Result<Vec<_>, CliError>>()?;
-    let samples = cohort.sample_ids(&rows);
-    Ok(FeatureTable::new("the covariates", samples, (1..=rows.len()).collect(), columns)?)
-}
-
-/// What a fit read of an attribute with these `levels`: its values, or its groups. Groups with the names of numbers are encoded as
-/// numbers too; they are then few.
-fn kind_of_fit(encoding: Option<&Encoding>, levels: &[String]) -> CovariateKind {
-    let is_number = |level: &String| level.parse::<f64>().is_ok_and(f64::is_finite);
-    match encoding {
-        Some(Encoding::Numeric { .. }) if levels.iter().all(is_number) => {
-            CovariateKind::of(levels.iter().map(String::as_str))
-        }
-        Some(Encoding::Numeric { .. }) => CovariateKind::Numbers,
-        _ => CovariateKind::Levels,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_attribute_is_read_as_its_fit_read_it() {
-        let levels = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
-        let numeric = Encoding::Numeric { mean: 60.0, standard_deviation: 8.0 };
-        let cut = levels(&["<= 60", "> 60"]);
-        assert_eq!(kind_of_fit(Some(&numeric), &cut), CovariateKind::Numbers);
-        assert_eq!(kind_of_fit(Some(&numeric), &levels(&["1", "2", "3"])), CovariateKind::Levels);
-        let many: Vec<String> = (0..12).map(|level| level.to_string()).collect();
-        assert_eq!(kind_of_fit(Some(&numeric), &many), CovariateKind::Numbers);
-        let categorical = Encoding::Categorical { levels: cut.clone() };
-        assert_eq!(kind_of_fit(Some(&categorical), &cut), CovariateKind::Levels);
     }
 }

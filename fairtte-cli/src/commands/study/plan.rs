@@ -93,8 +93,7 @@ fn check_search(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
     }
     for (strategy, ranges) in &study.strategies.search {
         // A strategy may be in no cell: blocks and excluded cells decide.
-        let is_there = plan.cells().iter().any(|cell| cell.strategy == *strategy);
-        if let Some(key) = ranges.keys().find(|key| is_there && !is_drawn(key, Some(strategy))) {
+        if let Some(key) = ranges.keys().find(|key| is_in_a_cell(strategy) && !is_drawn(key, Some(strategy))) {
             return wrong(&format!("strategies.search.{strategy}"), key);
         }
     }

@@ -9,6 +9,7 @@
 mod promotion;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use fairtte_metrics::seeds::stream;
 use fairtte_records::{Monitor, Validation};
@@ -165,7 +166,7 @@ impl Ladder {
         let Some(halving) = &plan.study().halving else { return Ok(None) };
         let of_cell = |cell: usize| Ok((cell, decide(plan, halving, cell, record)?));
         // An estimator has no epochs: its trials are all fitted to the end.
-        let has_epochs = |cell: &usize| !plan.study().estimators.contains(&plan.cells()[*cell].strategy);
+        let has_epochs = |cell: &usize| !plan.is_of_estimator(*cell);
         let decisions =
             cells.into_iter().filter(has_epochs).map(of_cell).collect::<Result<BTreeMap<_, _>, CliError>>()?;
         let mut next: BTreeMap<String, Next> = BTreeMap::new();
@@ -258,14 +259,15 @@ fn decide(plan: &Plan, halving: &Halving, cell: usize, record: Record) -> Result
             plan.folder().rungs().join(format!("{}-{epochs}.json", &hash[..16]))
         };
         // Older versions did not name the attribute: their decision is that of the cell that it names.
-        let older = path("");
-        let older = older.exists().then(|| read_json::<Decision>(&older)).transpose()?;
-        let older = older.filter(|decision| decision.cell == plan.words_of_cell(cell));
-        let path = path(&format!(" {attribute}"));
-        let decision: Decision = if path.exists() {
-            read_json(&path)?
-        } else if let Some(older) = older {
-            older
+        let [older, path] = [path(""), path(&format!(" {attribute}"))];
+        let read = |path: &Path| path.exists().then(|| read_json::<Decision>(path)).transpose();
+        let is_of_cell = |decision: &Decision| decision.cell == plan.words_of_cell(cell);
+        let known = match read(&path)? {
+            Some(decision) => Some(decision),
+            None => read(&older)?.filter(is_of_cell),
+        };
+        let decision = if let Some(known) = known {
+            known
         } else {
             let mut compared = Vec::new();
             for trial in &entrants {

@@ -181,6 +181,11 @@ impl Plan {
         &self.cells
     }
 
+    /// Whether a cell fits an estimator in place of a network.
+    pub(crate) fn is_of_estimator(&self, cell: usize) -> bool {
+        self.study().estimators.contains(&self.cells[cell].strategy)
+    }
+
     /// The names of the trials by place in the manifest; empty before it is written.
     pub(crate) fn ids(&self) -> &[String] {
         &self.record.trials
