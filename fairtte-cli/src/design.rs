@@ -1,9 +1,11 @@
 //! The columns that an estimator reads: encoded columns of a table, or encoded covariates of images.
 
+use std::ops::Range;
+
 use fairtte_classical::Columns;
 use fairtte_data::cohort::AttributeColumn;
 use fairtte_data::features::{
-    Encoding, FeatureChoice, FeatureColumn, FeatureConfig, FeatureMatrix, FeatureTable, TabularFeatures,
+    Encoding, FeatureChoice, FeatureColumn, FeatureConfig, FeatureMatrix, FeatureTable, FittedColumn, TabularFeatures,
 };
 use fairtte_data::{Cohort, DataError, FittedAttributes};
 use fairtte_metrics::Groups;
@@ -12,14 +14,104 @@ use ndarray::Array2;
 use crate::CliError;
 use crate::baseline::{CovariateColumn, CovariateKind};
 
-/// Names of the features that an estimator reads: where it needs independent columns, the first level of every category is the
-/// reference and has none.
+/// Names of the features that an estimator reads. Where it needs independent columns, the first level of a category is the reference and
+/// has none, unless no feature says that a value is missing: samples without one are the reference then, and every level has a column.
 pub(crate) fn chosen(encodings: &TabularFeatures, columns: Columns) -> Vec<String> {
-    let of_column = |column: &fairtte_data::features::FittedColumn| {
-        let reference = matches!(column.encoding, Encoding::Categorical { .. }) && columns == Columns::Independent;
-        column.names().into_iter().skip(usize::from(reference))
+    without_references(encodings, columns, |column, _| column.n_missing == 0 || column.indicator)
+}
+
+/// The same of a fit to `rows`: of categories that are missing in the same of them only the first has a column per level, because the
+/// levels of each add up to the same.
+pub(crate) fn chosen_for(
+    encodings: &TabularFeatures,
+    columns: Columns,
+    matrix: &FeatureMatrix,
+    rows: &[usize],
+) -> Vec<String> {
+    // Which rows have a value: all, as of the constant, then as of the categories before.
+    let mut known = vec![vec![true; rows.len()]];
+    without_references(encodings, columns, |column, features| {
+        let has_value = |row: &usize| matrix.row(*row)[features.clone()].iter().any(|value| *value > 0.0);
+        let own: Vec<bool> = rows.iter().map(has_value).collect();
+        let adds_nothing = column.indicator || known.contains(&own);
+        if !adds_nothing {
+            known.push(own);
+        }
+        adds_nothing
+    })
+}
+
+/// The names of all features but the first level of each category for which `has_reference` says so, given its place among the features,
+/// where columns must be independent.
+fn without_references(
+    encodings: &TabularFeatures,
+    columns: Columns,
+    mut has_reference: impl FnMut(&FittedColumn, Range<usize>) -> bool,
+) -> Vec<String> {
+    let mut first = 0;
+    let of_column = |column: &FittedColumn| {
+        let features = first..first + column.n_features();
+        first = features.end;
+        let is_category = matches!(column.encoding, Encoding::Categorical { .. });
+        let leaves_out = columns == Columns::Independent && is_category && has_reference(column, features);
+        column.names().into_iter().skip(usize::from(leaves_out))
     };
     encodings.columns.iter().flat_map(of_column).collect()
+}
+
+/// What `name` in the settings of an estimator on the features `names` stands for: one of them, or those of a column of the table.
+pub(crate) fn named(name: &str, names: &[String], encodings: &TabularFeatures) -> Vec<String> {
+    let column = encodings.columns.iter().find(|column| column.column == name);
+    let features = column.map(FittedColumn::names).unwrap_or_default();
+    let of_column: Vec<String> = features.into_iter().filter(|feature| names.contains(feature)).collect();
+    // A name that is neither is refused by the fit, which lists those that exist.
+    if of_column.is_empty() || names.iter().any(|known| known == name) { vec![name.to_owned()] } else { of_column }
+}
+
+/// Refuses samples in `rows` with a value that no training sample has in a column that tells the stratum: its features are those of another
+/// stratum, or of none. `table` gives the cells of `matrix`; it is read only where there are such samples.
+///
+/// # Errors
+/// [`CliError::Check`] naming column, value and sample.
+pub(crate) fn require_known_strata(
+    strata: &[String],
+    (matrix, encodings): (&FeatureMatrix, &TabularFeatures),
+    rows: &[usize],
+    table: impl FnOnce() -> Result<FeatureTable, CliError>,
+) -> Result<(), CliError> {
+    let tells = |column: &FittedColumn| column.names().iter().any(|name| strata.contains(name));
+    let columns: Vec<FittedColumn> = encodings.columns.iter().filter(|column| tells(column)).cloned().collect();
+    let is_new = |fitted: &FittedColumn| {
+        matrix.unknown().iter().any(|unknown| unknown.column == fitted.column)
+            || matrix.newly_missing().iter().any(|missing| missing.column == fitted.column)
+    };
+    if !columns.iter().any(is_new) {
+        return Ok(());
+    }
+    let table = table()?;
+    let of_strata = TabularFeatures { columns, ..encodings.clone() };
+    for row in rows {
+        let encoded = of_strata.encode(&table.select(&[*row]))?;
+        let unknown = encoded.unknown().iter().map(|new| (&new.column, format!("\"{}\"", new.value)));
+        let missing = encoded.newly_missing().iter().map(|new| (&new.column, "missing".to_owned()));
+        if let Some((column, value)) = unknown.chain(missing).next() {
+            let sample = &table.sample_ids()[*row];
+            let known = of_strata.columns.iter().find(|fitted| fitted.column == *column).map(known_values);
+            return Err(CliError::Check(format!(
+                "{column} is {value} in sample \"{sample}\", which is no stratum of the fit: expected {}",
+                known.unwrap_or_default()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a column that training samples have, in words.
+fn known_values(column: &FittedColumn) -> String {
+    match &column.encoding {
+        Encoding::Categorical { levels } => format!("one of {}", levels.join(", ")),
+        Encoding::Numeric { .. } | Encoding::Presence => "a value".to_owned(),
+    }
 }
 
 /// The features `names` of `rows`, `[rows, names]`.
@@ -111,19 +203,31 @@ pub(crate) fn encode_covariates(table: &FeatureTable, train: &[usize]) -> Result
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use fairtte_data::features::MissingPolicy;
     use fairtte_metrics::SampleId;
 
     use super::*;
 
-    #[test]
-    fn independent_columns_leave_out_the_first_level_and_keep_numbers_and_missing_values() {
-        let samples: Vec<SampleId> = (0..4).map(|k| SampleId::new(format!("s{k}"))).collect();
-        let column = |name: &str, cells: [&str; 4]| FeatureColumn {
-            name: name.to_owned(),
+    /// Samples s0, s1, .. with these columns.
+    fn table_of<const N: usize>(columns: &[(&str, [&str; N])]) -> FeatureTable {
+        let samples: Vec<SampleId> = (0..N).map(|k| SampleId::new(format!("s{k}"))).collect();
+        let column = |(name, cells): &(&str, [&str; N])| FeatureColumn {
+            name: (*name).to_owned(),
             cells: cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec(),
         };
-        let columns_of = vec![column("age", ["40", "50", "60", ""]), column("sex", ["F", "M", "F", "M"])];
-        let table = FeatureTable::new("a table", samples, vec![1, 2, 3, 4], columns_of).unwrap();
+        FeatureTable::new("a table", samples, (1..=N).collect(), columns.iter().map(column).collect()).unwrap()
+    }
+
+    /// Encodings without features that say that a value is missing.
+    fn encoded_by_means(table: &FeatureTable, train: &[usize]) -> TabularFeatures {
+        let (features, missing) = (Some(FeatureChoice::All), MissingPolicy::Mean);
+        let config = FeatureConfig { features, missing, ..FeatureConfig::default() };
+        TabularFeatures::fit(table, train, &config, &[]).unwrap()
+    }
+
+    #[test]
+    fn independent_columns_leave_out_the_first_level_and_keep_numbers_and_missing_values() {
+        let table = table_of(&[("age", ["40", "50", "60", ""]), ("sex", ["F", "M", "F", "M"])]);
         let encodings = encode_covariates(&table, &[0, 1, 2, 3]).unwrap();
         let matrix = encodings.encode(&table).unwrap();
         assert_eq!(chosen(&encodings, Columns::Any), ["age", "age:missing", "sex=F", "sex=M"]);
@@ -132,6 +236,65 @@ mod tests {
         let found = columns(&matrix, &names, &[3, 1]).unwrap();
         assert_eq!(found, ndarray::array![[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]);
         assert!(columns(&matrix, &["height".to_owned()], &[0]).is_err());
+        // Of a missing category its own feature tells.
+        let told = table_of(&[("sex", ["F", "M", "", "M"]), ("site", ["A", "B", "A", "B"])]);
+        let encodings = encode_covariates(&told, &[0, 1, 2, 3]).unwrap();
+        assert_eq!(chosen(&encodings, Columns::Independent), ["sex=M", "sex:missing", "site=B"]);
+    }
+
+    #[test]
+    fn where_nothing_says_that_a_category_is_missing_its_first_level_is_not_the_same_as_a_missing_one() {
+        let table = table_of(&[
+            ("sex", ["F", "M", "", "M", "F"]),
+            ("site", ["A", "B", "", "A", "B"]),
+            ("ward", ["", "X", "Y", "X", "Y"]),
+            ("grade", ["low", "high", "low", "high", "low"]),
+        ]);
+        let all = [0, 1, 2, 3, 4];
+        let encodings = encoded_by_means(&table, &all);
+        let matrix = encodings.encode(&table).unwrap();
+        let names = chosen(&encodings, Columns::Independent);
+        assert_eq!(names, ["sex=F", "sex=M", "site=A", "site=B", "ward=X", "ward=Y", "grade=low"]);
+        // Levels of sex and of site add up to the same: one of them has a reference.
+        let names = chosen_for(&encodings, Columns::Independent, &matrix, &all);
+        assert_eq!(names, ["sex=F", "sex=M", "site=B", "ward=X", "ward=Y", "grade=low"]);
+        // Without the rows in which something is missing every category has one.
+        let names = chosen_for(&encodings, Columns::Independent, &matrix, &[1, 3, 4]);
+        assert_eq!(names, ["sex=M", "site=B", "ward=Y", "grade=low"]);
+        assert_eq!(chosen_for(&encodings, Columns::Any, &matrix, &all), encodings.names());
+    }
+
+    #[test]
+    fn a_column_of_the_table_stands_for_its_features() {
+        let table = table_of(&[("age", ["40", "50", "60"]), ("site", ["A", "B", "C"])]);
+        let encodings = encode_covariates(&table, &[0, 1, 2]).unwrap();
+        let names = chosen(&encodings, Columns::Independent);
+        assert_eq!(names, ["age", "site=B", "site=C"]);
+        assert_eq!(named("site", &names, &encodings), ["site=B", "site=C"]);
+        assert_eq!(named("site", &encodings.names(), &encodings), ["site=A", "site=B", "site=C"]);
+        for name in ["age", "site=C", "site=A", "height"] {
+            assert_eq!(named(name, &names, &encodings), [name], "the fit refuses what is none");
+        }
+    }
+
+    #[test]
+    fn a_stratum_that_no_training_sample_has_is_refused_by_sample() {
+        let table = table_of(&[("age", ["40", "50", "60", "", "70"]), ("site", ["A", "B", "A", "Z", ""])]);
+        let encodings = encode_covariates(&table, &[0, 1, 2]).unwrap();
+        let matrix = encodings.encode(&table).unwrap();
+        let check = |stratum: &str, rows: &[usize]| {
+            require_known_strata(&[stratum.to_owned()], (&matrix, &encodings), rows, || Ok(table.clone()))
+                .map_err(|error| error.to_string())
+        };
+        let sentence = |what: &str, expected: &str| -> Result<(), String> {
+            Err(format!("{what}, which is no stratum of the fit: expected {expected}"))
+        };
+        assert_eq!(check("site=B", &[0, 4, 3]), sentence("site is missing in sample \"s4\"", "one of A, B"));
+        assert_eq!(check("site=B", &[3, 4]), sentence("site is \"Z\" in sample \"s3\"", "one of A, B"));
+        assert_eq!(check("age", &[4, 3]), sentence("age is missing in sample \"s3\"", "a value"));
+        assert_eq!(check("site=B", &[0, 1, 2]), Ok(()));
+        let unread = || Err(CliError::Bug("the table was read".to_owned()));
+        assert!(require_known_strata(&[], (&matrix, &encodings), &[3, 4], unread).is_ok());
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod shell;
 mod study;
 #[cfg(feature = "train")]
 pub mod timing;
+mod training_sample;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use crate::baseline::{self, CovariateColumn};
 use crate::commands::warnings_of_class;
 use crate::report::{ClassNumbers, ClassPage, Page, render_class_page, render_page, threshold_sentence};
 use crate::scored::{Scored, equal_curves};
+use crate::training_sample::about_training;
 
 /// Covariates by name; `None` where a value is missing. Columns of more than ten different numbers are numbers, all others
 /// levels.
@@ -72,6 +73,15 @@ impl About {
 pub fn coverage_notes(input: &ScoredCohort<'_>, settings: &EvaluationSettings) -> Result<Vec<String>, MetricError> {
     fairtte_metrics::evaluation::check_units(input.outcomes, input.curves, settings.reading)?;
     Ok(Coverage::of(input.outcomes, input.curves, settings.reading).sentences(settings.reading))
+}
+
+/// Checks that the times of a training sample are in the unit of the evaluated ones, and says what its weights mean if it has no events or
+/// no censored samples.
+///
+/// # Errors
+/// [`MetricError::TrainingTimesDisagree`] with the factor that would make the times agree.
+pub fn training_warnings(train: &Outcomes, evaluated: &Outcomes) -> Result<Vec<String>, MetricError> {
+    Ok(about_training(train, evaluated)?.into_iter().map(|warning| warning.text).collect())
 }
 
 /// What must be read before the numbers of an evaluation: that all curves are equal, that the ranking is not shown to be better

@@ -153,8 +153,8 @@ impl Scored {
             let events = c_td.map(|c_td| counted(c_td.n_events, "event")).unwrap_or_default();
             let text = format!(
                 "C^td of the {sample} is {value:.3} ({lower:.3} to {upper:.3}; {events}): it is not shown to be better than 0.5, \
-                 which is guessing, and gaps between groups of a model that guesses say nothing about fairness. {}ith few events \
-                 no setting may help.",
+                 the value of random guessing, and gaps between groups of a model that guesses say nothing about fairness. {}ith \
+                 few events it may be that no setting helps.",
                 advice.map_or_else(|| "W".to_owned(), |advice| format!("Try {advice}; w"))
             );
             warnings.push(Warning { name: NO_RANKING.to_owned(), text });

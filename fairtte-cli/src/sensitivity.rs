@@ -1,6 +1,6 @@
 //! How metrics and gaps change if censoring is informative, beside the evaluation of one model.
 
-use fairtte_metrics::sensitivity::{SensitivityReport, sensitivity};
+use fairtte_metrics::sensitivity::{SensitivityReport, sensitivity_of};
 use fairtte_metrics::{EvaluationSettings, Groups};
 use serde::Serialize;
 
@@ -27,20 +27,15 @@ impl Sensitivity {
     pub(crate) fn new(scored: &Scored, settings: &EvaluationSettings) -> Result<Option<Self>, CliError> {
         let Some(tilt) = &settings.sensitivity else { return Ok(None) };
         let names: Vec<&str> = scored.groups.iter().map(Groups::attribute).collect();
-        let is_analysed = |groups: &&Groups| {
-            let name = groups.attribute();
-            match &tilt.group {
-                Some(tilted) => tilted.attribute == name,
-                None => !name.split_once(" x ").is_some_and(|(first, _)| names.contains(&first)),
-            }
+        let is_analysed = |name: &&str| match &tilt.group {
+            Some(tilted) => tilted.attribute == **name,
+            None => !name.split_once(" x ").is_some_and(|(first, _)| names.contains(&first)),
         };
-        let analysed: Vec<Groups> = scored.groups.iter().filter(is_analysed).cloned().collect();
-        // A group that is not there is refused with the names of all that are.
-        let groups = if analysed.is_empty() { &scored.groups } else { &analysed };
-        let n = tilt.deltas.len() * (tilt.imputations + 2 * tilt.replicates) * groups.len().max(1);
+        let analysed: Vec<&str> = names.iter().copied().filter(is_analysed).collect();
+        let n = tilt.deltas.len() * (tilt.imputations + 2 * tilt.replicates) * analysed.len().max(1);
         say(format!("sensitivity to informative censoring: {n} evaluations of completed data"));
         let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
-        let found = sensitivity(&subjects, &outcomes, &scored.curves, &scored.censoring, groups, settings, tilt);
+        let found = sensitivity_of(&scored.with(&subjects, &outcomes), &analysed, settings, tilt);
         Ok(Some(found.map_or_else(|reason| Self::Undefined(reason.to_string()), Self::Report)))
     }
 

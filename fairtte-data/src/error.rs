@@ -145,6 +145,12 @@ pub enum DataError {
         /// File and row.
         place: Place,
     },
+    /// A row of samples has no name.
+    #[error("the sample name in row {} is empty ({place})", place.row)]
+    NoSampleName {
+        /// File and row.
+        place: Place,
+    },
     /// The number of an event is none of those that `[outcome]` names.
     #[error("{column} of sample \"{sample}\" is {value}, expected {expected} as in [outcome] ({place})")]
     UnknownCause {

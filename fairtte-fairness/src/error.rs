@@ -58,7 +58,7 @@ pub enum FairnessError {
     },
     /// The loss or its gradient is not finite.
     #[error(
-        "{what} is {value} in epoch {epoch}, step {step}{}; a lower optimiser.learning-rate or optimiser.gradient-clip may help",
+        "{what} is {value} in epoch {epoch}, step {step}{}; a lower learning rate, or a lower limit of the gradient norm, may help",
         of_samples(samples)
     )]
     NotFinite {

@@ -133,6 +133,15 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.gradients(loss, context)
     }
 
+    /// Gradients of `loss` (`[1]`) with its value and their norm; the weights stay.
+    pub(crate) fn gradients_reading(
+        &self,
+        loss: &Tensor<1>,
+        context: &StepContext<'_>,
+    ) -> Result<(GradientsParams, Descent), FairnessError> {
+        self.trainable.gradients_reading(loss, &[], context)
+    }
+
     /// Makes one step along `gradients` and returns their norm before clipping.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub struct PretrainedConfig {
     /// Which weights are frozen. Default `none`.
     #[serde(default)]
     pub freeze: Freeze,
-    /// Step size of what the file does not contain, above 0. Default: `optimiser.learning-rate`.
+    /// Step size of what the file does not contain, above 0. Default: that of the optimiser.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_learning_rate: Option<f64>,
 }

@@ -131,12 +131,23 @@ impl<M: Module> Trainable<M> {
         context: &StepContext<'_>,
         apart: impl FnOnce(&M, &mut GradientsParams) -> Option<(GradientsParams, f64)>,
     ) -> Result<Descent, FairnessError> {
+        let (gradients, descent) = self.gradients_reading(loss, also, context)?;
+        self.move_along(gradients, descent.norm, context, apart);
+        Ok(descent)
+    }
+
+    /// Gradients of `loss` (`[1]`); the loss, their norm and the values `also` (`[1]` each) are read in one transfer.
+    pub(crate) fn gradients_reading(
+        &self,
+        loss: &Tensor<1>,
+        also: &[Tensor<1>],
+        context: &StepContext<'_>,
+    ) -> Result<(GradientsParams, Descent), FairnessError> {
         let gradients = self.gradients(loss, context);
         let read: Vec<Tensor<1>> = std::iter::once(loss).chain(also).map(|number| number.clone().inner()).collect();
         let (mut values, norm) = self.measured(&gradients, &read, context)?;
         let loss = values.remove(0);
-        self.move_along(gradients, norm, context, apart);
-        Ok(Descent { loss, norm, also: values })
+        Ok((gradients, Descent { loss, norm, also: values }))
     }
 
     /// As [`update`](Self::update), with `apart` as in [`descend_reading`](Self::descend_reading).

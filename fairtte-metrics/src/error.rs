@@ -1,6 +1,6 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
-use crate::evaluation::disagreement::{Disagreement, shortened};
+use crate::evaluation::disagreement::{Disagreement, UnitFactor, of_training_times, shortened};
 
 /// Why a metric could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -98,6 +98,12 @@ pub enum MetricError {
         /// Number of samples.
         n: usize,
     },
+    /// No event of the cause that is evaluated was observed; there may be others.
+    #[error("none of {n} samples has an observed event of the cause")]
+    NoEventsOfCause {
+        /// Number of samples.
+        n: usize,
+    },
     /// Events exist, but no sample is known to have outlived one of them.
     #[error("no comparable pair (number of samples: {n}, of events: {n_events})")]
     NoComparablePairs {
@@ -168,6 +174,19 @@ pub enum MetricError {
         latest: f64,
         /// What is wrong, and a factor that would make the times agree.
         finding: Disagreement,
+    },
+    /// The times of a training sample cannot be in the unit of the evaluated ones.
+    #[error(
+        "the training times go up to {} and the evaluated ones up to {}: {}",
+        shortened(*train), shortened(*evaluated), of_training_times(factor.as_ref())
+    )]
+    TrainingTimesDisagree {
+        /// Largest training time.
+        train: f64,
+        /// Largest evaluated time.
+        evaluated: f64,
+        /// A factor that makes them agree, with the training times in place of curves.
+        factor: Option<UnitFactor>,
     },
     /// No evaluation time is left after clipping to the support of the data.
     #[error("no evaluation time can be chosen: the window runs from {lower} to {upper}")]
@@ -798,4 +817,14 @@ pub enum MetricError {
         /// Sum of the weights.
         n: u64,
     },
+}
+
+impl MetricError {
+    /// The same of one of several causes, beside which there may be events of others.
+    pub(crate) fn of_cause(self) -> Self {
+        match self {
+            Self::NoEvents { n } => Self::NoEventsOfCause { n },
+            other => other,
+        }
+    }
 }

@@ -202,9 +202,14 @@ def outcomes(time: Any, event: Any, name: str = "time") -> tuple[NDArray[np.floa
 
 
 def columns(value: Any, name: str) -> dict[str, Any]:
-    """Named columns of a data frame, a mapping, a sequence of pairs, or a single named column."""
+    """Named columns of a data frame, a table of pyarrow, a mapping, a sequence of pairs, or a single named column."""
     if value is None:
         return {}
+    if library(value) == "pyarrow" and hasattr(value, "column_names"):
+        repeated = next((column for column in value.column_names if value.column_names.count(column) > 1), None)
+        if repeated is not None:
+            raise MetricError(f'{name} has several columns "{repeated}", expected one')
+        return {str(column): _of_arrow(value.column(column)) for column in value.column_names}
     if is_frame(value):
         return {str(column): value[column] for column in value.columns}
     if isinstance(value, Mapping):
@@ -216,7 +221,12 @@ def columns(value: Any, name: str) -> dict[str, Any]:
             return {str(column): values for column, values in value}
         if all(library(item) in ("pandas", "polars") and getattr(item, "name", None) for item in value):
             return {str(item.name): item for item in value}
-    raise MetricError(f"{name} is a {type(value).__name__}, expected a data frame, a dict or a list of named columns")
+    raise MetricError(f"{name} is a {type(value).__name__}, expected a data frame, a table, a dict or a list of named columns")
+
+
+def _of_arrow(column: Any) -> Any:
+    """A column of pyarrow as an array of its width of float, otherwise as a list."""
+    return column.to_numpy() if str(column.type) in ("halffloat", "float", "double") else column.to_pylist()
 
 
 def values_of(column: Any, name: str) -> list[Any]:

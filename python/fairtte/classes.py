@@ -110,6 +110,23 @@ class ClassEvaluation(Audit):
         raise MetricError(f"there is no group {attribute!r}, {level!r} in this evaluation")
 
     @property
+    def plot(self) -> Any:
+        """Figures of matplotlib: ``.forest()``, ``.calibration()``, ``.roc()``.
+
+        Raises :class:`fairtte.FairtteError` without matplotlib and :class:`fairtte.MetricError` for a metric that is not there.
+
+        >>> import matplotlib; matplotlib.use("Agg")
+        >>> import fairtte
+        >>> found = fairtte.evaluate_binary([0.9, 0.4, 0.6, 0.2], [1, 1, 0, 0], groups={"sex": ["F", "M", "F", "M"]}, metrics=["auc"],
+        ...     replicates=0, permutations=0, min_events=1)
+        >>> [label.get_text() for label in found.plot.forest("auc").get_yticklabels()]
+        ['all', 'sex: F', 'sex: M']
+        """
+        from ._plots import ClassPlots
+
+        return ClassPlots(self)
+
+    @property
     def threshold(self) -> float:
         """The probability at or above which a sample is called positive.
 

@@ -248,9 +248,9 @@ class Evaluation(Audit):
         >>> [label.get_text() for label in found.plot.forest("c-td").get_yticklabels()]
         ['all', 'sex: F', 'sex: M']
         """
-        from ._plots import Plots
+        from ._plots import SurvivalPlots
 
-        return Plots(self)
+        return SurvivalPlots(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as the ``evaluation.json`` of the command has it.

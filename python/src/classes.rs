@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairtte_cli::library::{About, ThresholdChoice, class_page, class_warnings};
+use fairtte_cli::library::{About, ThresholdChoice, class_page, class_warnings, training_warnings};
 use fairtte_metrics::classification::{ClassPredictions, HorizonClasses, best_f1_threshold, binary_at_horizon};
 use fairtte_metrics::evaluation::{
     CLASS_METRICS, ClassGroups, ClassReport, ClassSettings, HorizonReport, ModelComparison, compare_classes,
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::arrays::{Flags, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
 use crate::evaluate::{Attribute, Train, all_groups, html, require_same};
-use crate::pool::{Threads, compute, compute_showing};
+use crate::pool::{Threads, compute, compute_showing, detached};
 use crate::settings::read;
 
 /// Times, events and the horizon at which the class is made from them.
@@ -44,9 +44,16 @@ pub(crate) struct Found {
     horizon: Option<HorizonReport>,
     #[serde(rename = "threshold")]
     choice: ThresholdChoice,
+    /// Warnings about the training sample.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    training: Vec<String>,
 }
 
 impl Found {
+    fn warnings(&self) -> Vec<String> {
+        [self.training.clone(), class_warnings(&self.report, &self.groups)].concat()
+    }
+
     pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
         // By way of a value, whose keys are sorted.
         Ok(serde_json::to_value(self)?.to_string())
@@ -65,16 +72,15 @@ impl EvaluatedClasses {
     /// `report`, by group `groups`, `horizon` (null without times) and `threshold`, where it comes from, as JSON.
     ///
     /// # Errors
-    /// Those of [`compute`].
+    /// Those of [`detached`].
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let found = Arc::clone(&self.found);
-        compute(py, None, move |_| found.to_json())?.map_err(|error| metric_error(error.to_string()))
+        detached(py, || self.found.to_json())?.map_err(|error| metric_error(error.to_string()))
     }
 
     /// What must be read before the numbers.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        class_warnings(&self.found.report, &self.found.groups)
+        self.found.warnings()
     }
 
     /// Whether another evaluation is of the same classes, and of the same groups of `attribute`.
@@ -88,7 +94,7 @@ impl EvaluatedClasses {
     /// The page of the report as HTML.
     ///
     /// # Errors
-    /// Those of [`compute`].
+    /// Those of [`detached`].
     fn to_html(
         &self,
         py: Python<'_>,
@@ -98,13 +104,9 @@ impl EvaluatedClasses {
         facts: Vec<(String, String)>,
         notes: Vec<String>,
     ) -> PyResult<String> {
-        let found = Arc::clone(&self.found);
-        let warnings = class_warnings(&found.report, &found.groups);
+        let (warnings, Found { report, groups, horizon, choice, .. }) = (self.found.warnings(), &*self.found);
         let about = About { title, time_unit, censoring, facts, warnings, notes };
-        html(py, move || {
-            let Found { report, groups, horizon, choice } = &*found;
-            class_page(report, groups, horizon.as_ref(), *choice, &about).map_err(|error| error.to_string())
-        })
+        html(py, || class_page(report, groups, horizon.as_ref(), *choice, &about).map_err(|error| error.to_string()))
     }
 
     /// This model minus another one on the same samples, as JSON; `show(done, total)` is called meanwhile.
@@ -187,7 +189,7 @@ pub(crate) fn evaluate_binary(
     let horizon = timed.as_ref().map(|(_, horizon)| *horizon);
     let validation = validation.map(|(probability, time, event)| {
         let (_, predictions) = of_validation(&probability.as_array().to_vec(), time.as_ref(), &event, horizon)?;
-        with_best_f1(py, class, predictions)
+        with_best_f1(py, threads, class, predictions)
     });
     let without = if is_given { ThresholdChoice::Given } else { ThresholdChoice::Default };
     let (class, choice) = validation.transpose()?.unwrap_or((class, without));
@@ -203,6 +205,10 @@ pub(crate) fn evaluate_binary(
         let of_rows: Vec<Groups> = groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?;
         let own: Vec<SubjectId> = rows.iter().map(|row| subjects[*row].clone()).collect();
         let running = EvaluationSettings { stop: stop.clone(), ..settings.clone() };
+        let training = match (&train, &timed) {
+            (Some(train), Some((outcomes, _))) => training_warnings(train, outcomes)?,
+            _ => Vec::new(),
+        };
         let mut report = evaluate_classes(&predictions, &own, &of_rows, &class, &running)?;
         if let Some(wanted) = &metrics {
             report.metrics = wanted.iter().filter_map(|name| report.metric(name).cloned()).collect();
@@ -214,7 +220,7 @@ pub(crate) fn evaluate_binary(
             let settings = EvaluationSettings { permutations: 0, ..running };
             evaluate_at_horizon(&probability, &outcomes, &censoring, horizon, &subjects, &groups, &settings)
         });
-        let found = Found { report, groups: described, horizon: horizon.transpose()?, choice };
+        let found = Found { report, groups: described, horizon: horizon.transpose()?, choice, training };
         Ok((Input { predictions, subjects: own, groups: of_rows, class, settings, metrics }, found))
     })?;
     let (input, found) = found.map_err(refused)?;
@@ -279,11 +285,12 @@ fn predictions(probability: &[f64], positive: Vec<bool>, name: &str) -> PyResult
 /// The settings with the threshold of the highest F1 on other samples.
 fn with_best_f1(
     py: Python<'_>,
+    threads: Option<Threads>,
     class: ClassSettings,
     validation: ClassPredictions,
 ) -> PyResult<(ClassSettings, ThresholdChoice)> {
     let (n, n_positive) = (validation.n(), validation.n_positive());
-    let best = compute(py, None, move |_| best_f1_threshold(&validation))?;
+    let best = compute(py, threads, move |_| best_f1_threshold(&validation))?;
     let best = best.map_err(|error| metric_error(format!("validation: {error}")))?;
     let choice = ThresholdChoice::F1OnValidation { n, n_positive, f1: best.f1 };
     Ok((ClassSettings { threshold: best.threshold, ..class }, choice))

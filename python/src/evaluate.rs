@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page, warnings};
+use fairtte_cli::library::{About, Baseline, Columns, coverage_notes, page, training_warnings, warnings};
 use fairtte_metrics::evaluation::{ScoredCohort, built_in_metrics, evaluate_models};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Flags, Matrix, Numbers, outcomes, subject_ids};
 use crate::errors::{Names, metric_error, of_metric};
 use crate::lent::{Curves, Rows};
-use crate::pool::{Threads, compute, compute_showing};
+use crate::pool::{Threads, compute_showing, detached};
 use crate::settings::read;
 
 /// One attribute: name, levels, and the level of every sample, below 0 where it is missing.
@@ -73,17 +73,15 @@ impl Evaluated {
     /// The report as JSON, with `baseline` where there is one.
     ///
     /// # Errors
-    /// Those of [`compute`].
+    /// Those of [`detached`].
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let found = Arc::clone(&self.found);
-        let json = compute(py, None, move |_| found.to_json())?;
-        json.map_err(|error| metric_error(error.to_string()))
+        detached(py, || self.found.to_json())?.map_err(|error| metric_error(error.to_string()))
     }
 
     /// The page of the report as HTML.
     ///
     /// # Errors
-    /// Those of [`compute`].
+    /// Those of [`detached`].
     fn to_html(
         &self,
         py: Python<'_>,
@@ -93,9 +91,9 @@ impl Evaluated {
         facts: Vec<(String, String)>,
         notes: Vec<String>,
     ) -> PyResult<String> {
-        let found = Arc::clone(&self.found);
+        let found = &self.found;
         let about = About { title, time_unit, censoring, facts, warnings: found.warnings.clone(), notes };
-        html(py, move || page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string()))
+        html(py, || page(&found.report, &about, found.baseline.as_ref()).map_err(|error| error.to_string()))
     }
 
     /// What must be read before the numbers, and remarks.
@@ -183,6 +181,7 @@ pub(crate) fn evaluate(
         let censoring = CensoringCurve::fit(train.as_ref().unwrap_or(&outcomes), CensoringTies::EventsFirst)?;
         let input = Input { subjects, outcomes, curves, train, censoring, groups, settings };
         let notes = coverage_notes(&input.scored(), &input.settings)?;
+        let of_train = input.train.as_ref().map(|train| training_warnings(train, &input.outcomes)).transpose()?;
         let running = EvaluationSettings { stop: stop.clone(), ..input.settings.clone() };
         let Input { subjects, outcomes, curves, censoring, groups, .. } = &input;
         let report = fairtte_metrics::evaluate(subjects, outcomes, curves.get(), censoring, groups, &running)?;
@@ -193,7 +192,7 @@ pub(crate) fn evaluate(
         });
         let baseline = baseline.transpose()?;
         curves.require_unchanged().map_err(Failed::Other)?;
-        let warnings = warnings(&report, curves.get());
+        let warnings = [of_train.unwrap_or_default(), warnings(&report, curves.get())].concat();
         let found = Found { report, baseline, warnings, notes };
         Ok(Evaluated { input: Arc::new(input), found: Arc::new(found) })
     })?;
@@ -226,12 +225,12 @@ impl From<MetricError> for Failed {
     }
 }
 
-/// A page, made on the pool.
+/// A page, made on this thread without the GIL.
 ///
 /// # Errors
-/// Those of `page` and of [`compute`].
-pub(crate) fn html(py: Python<'_>, page: impl FnOnce() -> Result<String, String> + Send + 'static) -> PyResult<String> {
-    compute(py, None, move |_| page())?.map_err(metric_error)
+/// Those of `page` and of [`detached`].
+pub(crate) fn html(py: Python<'_>, page: impl FnOnce() -> Result<String, String> + Send) -> PyResult<String> {
+    detached(py, page)?.map_err(metric_error)
 }
 
 /// Two evaluations are compared only if they are of the same samples and settings.

@@ -97,7 +97,7 @@ pub(crate) fn compute<T: Send + 'static>(
     compute_showing(py, threads, None, move |stop, _| compute(stop))
 }
 
-/// What `work` makes of the memory that it borrows, on this thread and without the GIL; for copies, which use no pool. A panic
+/// What `work` makes of the memory that it borrows, on this thread and without the GIL; for what needs no pool. A panic
 /// becomes an exception.
 ///
 /// # Errors

@@ -190,6 +190,21 @@ def test_a_page_and_a_comparison(tmp_path):
         first.compare(evaluate(c, replicates=40, label=~c.label))
 
 
+def test_figures_of_a_class():
+    pytest.importorskip("matplotlib").use("Agg")
+    found = evaluate(Classes(), replicates=20)
+    assert [label.get_text() for label in found.plot.forest("auc").get_yticklabels()] == ["all", "sex: F", "sex: M"]
+    roc = found.plot.roc()
+    # The diagonal, all samples, and the two groups.
+    assert [line.get_label() for line in roc.lines][1:] == ["all", "sex: F", "sex: M"]
+    drawn, frame = roc.lines[1].get_xydata(), found.roc()
+    assert drawn[:, 0].tolist() == list(frame["false_positive"]) and drawn[:, 1].tolist() == list(frame["true_positive"])
+    # A line and its bins of each.
+    assert len(found.plot.calibration().lines) == 7
+    with pytest.raises(fairtte.MetricError, match="not in this evaluation"):
+        found.plot.forest("no")
+
+
 def test_the_bar_of_a_class(capsys):
     pytest.importorskip("tqdm")
     c = Classes()

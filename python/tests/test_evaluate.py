@@ -176,6 +176,17 @@ def test_the_training_sample_weighs(cohort):
     assert values(evaluate(c, train=c.y)) == values(evaluate(c, train=(c.time, c.event))) == values(evaluate(c))
 
 
+def test_a_training_sample_in_another_unit_is_refused_and_one_without_events_warned_of(cohort):
+    c = cohort
+    with pytest.raises(fairtte.MetricError, match="look like days and years; divide the training times by 365.25"):
+        evaluate(c, train=(c.time * 365.25, c.event))
+    with pytest.warns(fairtte.FairtteWarning, match="The training sample has no event"):
+        found = evaluate(c, train=(c.time, np.zeros_like(c.event)))
+    assert "has no event" in found.notes[0]
+    with pytest.warns(fairtte.FairtteWarning, match="all weights are 1"):
+        evaluate(c, train=(c.time, np.ones_like(c.event)))
+
+
 def test_threads_and_seeds(cohort):
     c = cohort
     one = evaluate(c, replicates=50, threads=1).to_json()
@@ -321,6 +332,21 @@ def test_an_evaluation_shows_its_progress(cohort, capsys):
     assert "100%" in capsys.readouterr().err
     evaluate(cohort, replicates=100, metrics=["ibs"])
     assert capsys.readouterr().err == ""
+
+
+def test_groups_of_a_table_of_pyarrow(cohort):
+    pa = pytest.importorskip("pyarrow")
+    site = [None if place % 7 == 0 else place % 2 for place in range(len(cohort.sex))]
+    dose = np.where(np.arange(len(cohort.sex)) % 2, np.float32(0.1), np.float32(2.5))
+    columns = {"sex": cohort.sex, "site": site, "dose": dose}
+    table = pa.table({"sex": pa.array(cohort.sex).dictionary_encode(), "site": pa.array(site), "dose": pa.array(dose)})
+    chosen = {"replicates": 0, "permutations": 0, "metrics": ["c-td"], "cuts": {"dose": [0.1]}}
+    found = evaluate(cohort, groups=table, **chosen)
+    assert found.to_dict()["metrics"] == evaluate(cohort, groups=columns, **chosen).to_dict()["metrics"]
+    assert set(found.by_group["level"]) >= {"0", "1"}
+    twice = pa.table([pa.array(cohort.sex), pa.array(cohort.sex)], names=["sex", "sex"])
+    with pytest.raises(fairtte.MetricError, match='groups has several columns "sex", expected one'):
+        evaluate(cohort, groups=twice, **chosen)
 
 
 def test_figures(cohort):

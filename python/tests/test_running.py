@@ -189,6 +189,24 @@ def test_the_number_of_threads_is_that_asked_for(monkeypatch):
         _fairtte.self_test(0.0, threads=0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_no_more_threads_are_started_than_are_asked_for():
+    program = """
+import os, fairtte
+probability, label = [0.9, 0.4, 0.6, 0.2], [1, 1, 0, 0]
+of_class = fairtte.evaluate_binary(probability, label, validation=(probability, label), replicates=10, permutations=0, threads=3)
+times, survival = [1.0, 2.0], [[0.9, 0.8], [0.7, 0.2], [0.8, 0.3]]
+found = fairtte.evaluate(survival, times, [1.0, 1.5, 2.0], [1, 1, 1], replicates=0, permutations=0, threads=3)
+for page in (of_class.to_html(), found.to_html(), of_class.to_json(), found.to_json()):
+    assert page
+names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+print(sum(name.startswith("fairtte-") for name in names))
+"""
+    setting = {**os.environ, "RAYON_NUM_THREADS": "5"}
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=setting)
+    assert found.stdout.strip() == "3", found.stdout + found.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize(("kind", "n_copies"), [("C", 0), ("F", 1), ("float32", 1)])
 def test_an_evaluation_copies_no_matrix_in_rows_and_others_once(kind, n_copies):

@@ -34,7 +34,7 @@ pub struct Bench {
     #[arg(long, value_name = "NAME", default_value = "f32")]
     pub precision: String,
     /// Seconds of training steps, and of inference, that are measured of each network after the first; at least three of each
-    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
     pub seconds: f64,
     /// Samples of a data set: the hours that training on it and predicting it take are shown
     #[arg(long, value_name = "N")]

@@ -20,7 +20,7 @@ pub struct Evaluate {
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
     /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample. Given more than
     /// once, the models are compared on the samples that all files have. With --task binary probabilities of a class
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "output")]
     #[serde(serialize_with = "super::models::one_or_more")]
     pub predictions: Vec<PathBuf>,
     /// Attributes to compare by, columns of the predictions or of --cohort (all `<attribute>_group` columns of it if not
@@ -57,7 +57,7 @@ pub struct Evaluate {
     pub part: Option<EvaluatedPart>,
     /// Folder for `evaluation.json` and `report.html` (the run folder if not given), or a name ending in .html: then
     /// the page is that file, and the numbers are next to it in a file of the same name ending in .json
-    #[arg(short, long, value_name = "PATH", required_unless_present = "run")]
+    #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Change a setting, for example `--set replicates=200`, `--set level=0.9`, `--set reading=step`
     #[arg(long = "set", value_name = "KEY=VALUE")]

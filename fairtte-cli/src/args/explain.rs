@@ -57,7 +57,7 @@ pub struct Explain {
     #[arg(long, value_name = "N", conflicts_with_all = ["samples", "data", "table"])]
     pub worst: Option<usize>,
     /// Time of the risk that is explained, in the unit of the run
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub horizon: f64,
     /// How
     #[arg(long, value_enum, default_value_t = ExplainBy::Both)]

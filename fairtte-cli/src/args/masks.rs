@@ -42,7 +42,7 @@ pub struct EvaluateMasks {
     pub output: PathBuf,
     /// Distance of neighbouring pixels along every axis: rows, columns of pictures; x, y, z of volumes. Without it 1 of pictures,
     /// and that in the header of volumes. With it the matrices of volumes are not compared
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spacing: Vec<f64>,
     /// Unit of --spacing, shown on the page, for example `mm`
@@ -50,7 +50,7 @@ pub struct EvaluateMasks {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// Distance up to which a pixel of a surface is right, for NSD, in the unit of the spacing
-    #[arg(long, value_name = "DISTANCE", default_value_t = 1.0)]
+    #[arg(long, value_name = "DISTANCE", default_value_t = 1.0, allow_negative_numbers = true)]
     pub tolerance: f64,
     /// Which number is called HD95
     #[arg(long, value_enum, default_value_t)]

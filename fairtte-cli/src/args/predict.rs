@@ -30,7 +30,8 @@ pub struct Predict {
     pub epoch: Option<String>,
     /// Multiplies the times of the other data, where they are in another unit than those of the run: 365.25 for years
     /// where the run has days
-    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["out_of_fold", "no_outcomes"])]
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["out_of_fold", "no_outcomes"])]
     pub time_factor: Option<f64>,
     /// Level that a value of the other data has in the run, for example `sex.female=F`; may be repeated. Values that are
     /// no level of the run are in no group otherwise
@@ -44,7 +45,7 @@ pub struct Predict {
     #[arg(long, conflicts_with = "out_of_fold")]
     pub allow_training_images: bool,
     /// Times, in the unit of the run, at which `risk.csv` has the predicted risk of every sample
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
     pub horizon: Vec<f64>,
     /// Pool the folds of a cross-validation: every sample has the curve of the run whose test part it is in. No network is
     /// run

@@ -21,7 +21,7 @@ pub struct Select {
     #[arg(long, value_name = "NAME", default_value = "erm")]
     pub base: String,
     /// Share of the base's metric that `fairest` may lose, 0 to 1 [default: 0.05]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub tolerated_loss: Option<f64>,
     /// What the tolerated loss of `fairest` is a share of [default: metric]
     #[arg(long, value_enum)]

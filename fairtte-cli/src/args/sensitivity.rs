@@ -10,8 +10,8 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Informative censoring")]
 pub struct Sensitivity {
-    /// What metrics and gaps are if who drops out has another hazard than who stays: as a function of the hazard ratio,
-    /// with the ratio at which a gap appears or vanishes
+    /// Metrics and gaps if those who drop out have a different hazard from those who stay, as a function of the hazard
+    /// ratio, and the ratio at which a gap appears or vanishes
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sensitivity: bool,
@@ -19,13 +19,14 @@ pub struct Sensitivity {
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, requires = "sensitivity")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deltas: Vec<f64>,
-    /// Group whose drop-outs have the other hazard, those of the others being as who stays; all groups if not given
+    /// Group whose drop-outs have the different hazard; drop-outs of the other groups have that of those who stay (all
+    /// groups if not given)
     #[arg(long, value_name = "ATTRIBUTE=LEVEL", value_parser = group, requires = "sensitivity")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tilt: Option<TiltedGroup>,
-    /// End of follow-up: who is observed up to it did not drop out, and nothing is imputed beyond it (the earliest of the
+    /// End of follow-up: those who are observed up to it did not drop out, and nothing is imputed beyond it (the earliest of the
     /// last observed times of the groups if not given)
-    #[arg(long, value_name = "TIME", requires = "sensitivity")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, requires = "sensitivity")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub administrative: Option<f64>,
     /// Imputations behind every value (20 if not given)

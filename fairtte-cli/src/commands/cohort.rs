@@ -12,7 +12,9 @@ use crate::run_folder::{RunFolder, read_json};
 
 pub(super) fn check(arguments: &CohortCheck) -> Result<(), CliError> {
     let summary = if let Some(path) = &arguments.run {
-        read_summary(&RunFolder::new(path))?
+        let folder = RunFolder::new(path);
+        folder.require_folder()?;
+        read_summary(&folder)?
     } else {
         let run = RunFile::read(&arguments.config, &arguments.set)?;
         let (cohort, exclusions, attributes) = read_tables(&run)?;

@@ -241,6 +241,11 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
         merged.add_file(file)?;
     }
     merged.set_all(&arguments.common.set)?;
+    if !merged.is_given("compare") {
+        let message =
+            "not given, expected a table [compare] with a table [compare.strategy.NAME] per strategy".to_owned();
+        return Err(CliError::setting("compare", message, Some("`fairtte train` runs this file")));
+    }
     let mut config: CompareConfig = merged.only("compare").into_config()?;
     config.strategy.entry(config.base.clone()).or_default();
     check_share("compare.tolerated-loss", config.tolerated_loss)?;

@@ -158,6 +158,12 @@ impl Merged {
         self.table.contains_key(key)
     }
 
+    /// Whether a key of the first level is given and is a table.
+    #[cfg(feature = "train")]
+    pub(crate) fn has_table(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(Value::is_table)
+    }
+
     /// Names a run without a name after its file.
     pub(crate) fn name_after_file(&mut self) {
         self.name_after_file_below("runs");

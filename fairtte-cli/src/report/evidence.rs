@@ -41,8 +41,7 @@ impl Evidence {
     /// That on an attribute of `metric`; `None` if no p value belongs to the gap.
     pub(super) fn of(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> Option<Self> {
         attribute.gap.value?;
-        // A level such as 0.9 has no exact error level: 1 - 0.9 is a little below 0.1.
-        let rejects = |p: f64| p <= 1.0 - report.settings.level + 1e-9;
+        let rejects = |p: f64| is_small(p, 1.0 - report.settings.level);
         let (p, p_adjusted) = if let Some(by_chance) = &attribute.gap_by_chance {
             (by_chance.p_value, by_chance.p_holm.unwrap_or(by_chance.p_value))
         } else {
@@ -96,6 +95,12 @@ impl Evidence {
         };
         format!("{other}: the two tests disagree{few}, so nothing can be said about a difference.")
     }
+}
+
+/// Whether a p value rejects at the error level: at most that level, so that every sentence of a page follows one rule. A level such as
+/// 0.9 has no exact error level: 1 - 0.9 is a little below 0.1.
+pub(super) fn is_small(p: f64, error: f64) -> bool {
+    p <= error + 1e-9
 }
 
 /// Adjusted for the pairs of the attribute.

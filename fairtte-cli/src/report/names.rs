@@ -6,18 +6,22 @@ use fairtte_metrics::evaluation::MetricReport;
 
 use super::format::starts_a_number;
 
-/// Longest name that is made of one text; file systems allow 255 bytes, of which a letter takes up to four.
-const LONGEST: usize = 40;
+/// Most bytes of a name that is made of one text. File systems allow 255, of which a letter takes up to four; the longest stems are
+/// those of calibration by model, attribute and group, with three names.
+const LONGEST: usize = 60;
+/// The same of one of the parts of a text that `: ` divides, so that the first does not use up all of it.
+const LONGEST_PART: usize = 40;
 
 /// One name per text: small letters and digits, `: ` as `_`, `<=` as `le`, everything else as single hyphens. No two are the same, so that none
 /// replaces another as a file: repeated ones are numbered from 2.
 pub(super) fn names<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut used = HashSet::new();
     let unused = |text: &str| {
-        let name = text.split(": ").map(name).collect::<Vec<_>>().join("_");
+        let joined = text.split(": ").map(name).collect::<Vec<_>>().join("_");
+        let name = start(&joined, LONGEST).trim_end_matches(['-', '_']);
         let numbered = (2..).map(|n| format!("{name}-{n}"));
-        let free = std::iter::once(name.clone()).chain(numbered).find(|name| used.insert(name.clone()));
-        free.unwrap_or(name)
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| used.insert(name.clone()));
+        free.unwrap_or_else(|| name.to_owned())
     };
     texts.into_iter().map(unused).collect()
 }
@@ -53,11 +57,15 @@ fn name(text: &str) -> String {
     let text = spelled(text);
     let letters: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     let joined = letters.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
-    let short: String = joined.chars().take(LONGEST).collect();
-    match short.trim_end_matches('-') {
+    match start(&joined, LONGEST_PART).trim_end_matches('-') {
         "" => "unnamed".to_owned(),
         name => name.to_owned(),
     }
+}
+
+/// The start of `text` in at most `most` bytes, cut between two characters.
+fn start(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 #[cfg(test)]
@@ -97,7 +105,22 @@ mod tests {
         assert_eq!(names(texts), expected);
         let thresholds = ["<= 60", "> 60", "< 60", ">=60", "age: > 50 to 65", "M & \u{2264} 60.5", "<b>"];
         assert_eq!(names(thresholds), ["le-60", "gt-60", "lt-60", "ge-60", "age_gt-50-to-65", "m-le-60-5", "b"]);
+    }
+
+    #[test]
+    fn a_name_is_cut_by_its_bytes_and_numbered_after_the_cut() {
         let long = "very long name of a group ".repeat(20);
-        assert_eq!(names([long.as_str()])[0].chars().count(), LONGEST);
+        assert_eq!(names([long.as_str()])[0].len(), LONGEST_PART);
+        // A letter of two, of three and of four bytes; 40 is no multiple of three.
+        for letter in ["ж", "字", "𠮷"] {
+            let long = letter.repeat(100);
+            let [name, second] = [0, 1].map(|place| names([long.as_str(), long.as_str()])[place].clone());
+            assert_eq!(name, letter.repeat(40 / letter.len()));
+            assert_eq!(second, format!("{name}-2"));
+            let texts = [format!("{long}: {long}"), [long.as_str(); 9].join(": ")];
+            let [two, many] = [0, 1].map(|place| names(texts.iter().map(String::as_str))[place].clone());
+            assert!(two.starts_with(&format!("{name}_{letter}")) && two.len() <= LONGEST, "{two}");
+            assert_eq!(many, format!("{two}-2"));
+        }
     }
 }

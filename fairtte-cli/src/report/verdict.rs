@@ -10,7 +10,7 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupSummary, MetricReport};
 
 use super::differences;
-use super::evidence::{Evidence, Finding, p_of_pair};
+use super::evidence::{Evidence, Finding, is_small, p_of_pair};
 use super::format::{interval, known_ends, list, number, of_level, p_relation, percent, short, telling_ends};
 use super::rows::reason;
 use super::words::FEW_EVENTS;
@@ -64,14 +64,17 @@ pub(super) fn ties_count(report: &EvaluationReport) -> bool {
     value("c_td_half").zip(value("c_td_antolini_strict")).is_some_and(|(half, strict)| half - strict >= VISIBLE)
 }
 
+/// How well the model ranks: a word for the value only where an interval shows that it is not that of guessing.
 pub(super) fn ranking(estimate: &Estimate) -> &'static str {
-    match (estimate.value, estimate.lower) {
+    match (estimate.value, known_ends(estimate)) {
         (None, _) => "How well the model ranks cannot be said",
-        (Some(_), Some(lower)) if lower <= 0.5 => "These data do not show that the model ranks better than guessing",
+        (Some(_), None) => "Whether the model ranks better than guessing was not tested",
+        (Some(value), Some((lower, _))) if lower.min(value) <= 0.5 => {
+            "These data do not show that the model ranks better than guessing"
+        }
         (Some(value), _) if value >= 0.8 => "The model ranks excellently",
         (Some(value), _) if value >= 0.7 => "The model ranks acceptably",
-        (Some(value), _) if value > 0.5 => "The model ranks poorly, though better than guessing",
-        _ => "The model ranks no better than guessing",
+        (Some(_), _) => "The model ranks poorly, though better than guessing",
     }
 }
 
@@ -113,15 +116,12 @@ pub(super) fn largest_difference(metric: &MetricReport, report: &EvaluationRepor
             let value = signed(pair.difference.value);
             format!("Most of all {}: {value} (interval {range}; p {}).", differences::name(pair), p_relation(p))
         }
-        None => "Which of its groups differ cannot be said: no two do so by themselves.".to_owned(),
+        None => "Which of its groups differ cannot be said: no pair of them is shown to differ.".to_owned(),
     };
     let names = |of: Vec<&Tested<'_>>| list(&of.iter().map(|of| of.attribute.attribute.clone()).collect::<Vec<_>>());
     let others: Vec<&Tested<'_>> = differing.collect();
-    let others = if others.is_empty() {
-        String::new()
-    } else {
-        format!(" It does not explain those by {} either.", names(others))
-    };
+    let others =
+        if others.is_empty() { String::new() } else { format!(" Nor does it explain those by {}.", names(others)) };
     let unclear: Vec<&Tested<'_>> = found(Finding::Disagree).collect();
     let unclear = if unclear.is_empty() {
         String::new()
@@ -144,7 +144,7 @@ fn nothing_shown(tested: &[Tested<'_>], label: &str, report: &EvaluationReport) 
         format!("No difference between groups in {label} can be distinguished from chance; the largest is {largest}.");
     match found(Finding::OnlyUnadjusted) {
         Some(other) => format!(
-            "{shown} That by {} would be rare by chance if no other attribute had been tested (p {}).",
+            "{shown} The difference by {} would be significant if no other attribute had been tested (p {}).",
             other.attribute.attribute,
             p_relation(other.evidence.p)
         ),
@@ -166,7 +166,8 @@ impl<'a> Tested<'a> {
     /// The two groups with the largest of the differences that chance does not explain.
     fn clearest_pair(&self, error: f64) -> Option<&'a GroupDifference> {
         let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
-        let clear = self.attribute.differences.iter().filter(|pair| p_of_pair(pair).is_some_and(|p| p <= error + 1e-9));
+        let is_clear = |pair: &&GroupDifference| p_of_pair(pair).is_some_and(|p| is_small(p, error));
+        let clear = self.attribute.differences.iter().filter(is_clear);
         clear.max_by(|a, b| size(a).total_cmp(&size(b)))
     }
 }
@@ -206,7 +207,8 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
         (None, true) => ": no miscalibration on average is shown.",
         (None, false) => ", without an interval that says whether this is chance.",
     });
-    let enough = |group: &&GroupSummary| group.at_horizon.as_ref().is_some_and(|risk| risk.n_events >= FEW_EVENTS);
+    let events = |group: &GroupSummary| group.at_horizon.as_ref().map(|risk| risk.n_events);
+    let enough = |group: &&GroupSummary| events(group).is_some_and(|n_events| n_events >= FEW_EVENTS);
     let named = |wanted: Side| -> Vec<String> {
         let with_side = |group: &GroupSummary| {
             let ratio = Ratio::of(group, report).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
@@ -221,9 +223,15 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
             sentences.push(format!("The risk is {verb} for {}.", some_of(&found)));
         }
     }
-    let few: Vec<String> = groups.iter().filter(|group| group.n > 0 && !enough(group)).map(name).collect();
+    let (known, unknown): (Vec<&GroupSummary>, Vec<_>) =
+        groups.iter().filter(|group| group.n > 0).partition(|group| events(group).is_some());
+    let few: Vec<String> = known.into_iter().filter(|group| !enough(group)).map(name).collect();
     if !few.is_empty() {
         sentences.push(format!("Too few events (under {FEW_EVENTS} by then) to judge {}.", some_of(&few)));
+    }
+    if !unknown.is_empty() {
+        let unknown: Vec<String> = unknown.into_iter().map(name).collect();
+        sentences.push(format!("No observed risk by then is known for {}.", some_of(&unknown)));
     }
     Some(sentences.join(" "))
 }

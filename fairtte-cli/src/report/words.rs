@@ -9,7 +9,7 @@ use super::differences;
 use super::evidence::Evidence;
 use super::format::{count, interval, known_ends, number, p_relation, percent};
 use super::rows::{by_chance, reason};
-use super::verdict::ties_count;
+use super::verdict::{some_of, ties_count};
 use crate::plural::agreeing;
 
 /// Number of events below which a metric of a group is hardly informative.
@@ -214,7 +214,7 @@ fn with_interval(estimate: &Estimate, report: &EvaluationReport) -> String {
     }
 }
 
-/// The gap of `metric`, the worst and the best group, and whether the data show a difference.
+/// The gap of `metric`, the two groups that it is between, and whether the data show a difference.
 fn differences(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> String {
     let label = &metric.label;
     let Some(gap) = attribute.gap.value else {
@@ -224,18 +224,13 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport, report: &Eval
     let (Some(best), Some(worst)) = (ordered.first(), ordered.last()) else {
         return format!("No difference in {label} can be given: no group has a value.");
     };
-    let name = |group: &GroupReport| format!("{} ({})", group.level, super::format::value(&group.estimate));
     let range = interval(&attribute.gap).map_or_else(|| "no interval".to_owned(), |range| format!("interval {range}"));
-    let (best_name, worst_name) = (name(best), name(worst));
+    let (best_name, worst_name) = (with_value(best), with_value(worst));
     let gap = number(gap);
+    let (last, first) = if has_order(metric) { ("worst", "best") } else { ("lowest", "highest") };
     let facts =
-        format!("{label} differs by {gap} ({range}) between {worst_name}, the worst, and {best_name}, the best");
-    let (n_defined, n_levels) = (ordered.len(), attribute.groups.len());
-    let left_out = if n_defined < n_levels {
-        format!(" Only {n_defined} of {n_levels} groups have a value.")
-    } else {
-        String::new()
-    };
+        format!("{label} differs by {gap} ({range}) between {worst_name}, the {last}, and {best_name}, the {first}");
+    let left_out = left_out(attribute, report);
     let conclusion = Evidence::of(attribute, metric, report).map(|found| found.conclusion(attribute, report));
     let reading = reading_of_gap(attribute, metric, report);
     let sentences: Vec<String> = reading.into_iter().chain(conclusion).collect();
@@ -245,6 +240,26 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport, report: &Eval
         sentences.join(" ")
     };
     format!("{facts}.{left_out} {certain}")
+}
+
+/// `F (0.712)`.
+fn with_value(group: &GroupReport) -> String {
+    format!("{} ({})", group.level, super::format::value(&group.estimate))
+}
+
+/// How many groups have a value, and which of them the gap leaves out, each only where there is something to say.
+fn left_out(attribute: &AttributeReport, report: &EvaluationReport) -> String {
+    let n_levels = attribute.groups.len();
+    let defined: Vec<&GroupReport> = attribute.groups.iter().filter(|group| group.estimate.value.is_some()).collect();
+    let without =
+        (defined.len() < n_levels).then(|| format!(" Only {} of {n_levels} groups have a value.", defined.len()));
+    let few: Vec<String> =
+        defined.into_iter().filter(|group| attribute.few_events.contains(&group.level)).map(with_value).collect();
+    let few = (!few.is_empty()).then(|| {
+        let (needed, (_, what)) = (report.settings.min_events, carried_by(report));
+        format!(" Not compared, with fewer than {needed} {what}: {}.", some_of(&few))
+    });
+    without.into_iter().chain(few).collect()
 }
 
 /// Whether the interval contains 0, and what chance makes of the gap; `None` without either.
@@ -284,10 +299,15 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
     Some(Statement::new("About gaps", text))
 }
 
-/// The groups with a value, best first.
+/// Whether the better of two values is the higher one, or the lower one, wherever they lie.
+fn has_order(metric: &MetricReport) -> bool {
+    metric.target.is_none() && !metric.no_best
+}
+
+/// The compared groups, best first, or the highest first where no direction is better: the gap is between the first and the last.
 fn ordered<'a>(attribute: &'a AttributeReport, metric: &MetricReport) -> Vec<&'a GroupReport> {
-    let sign = if metric.higher_is_better { -1.0 } else { 1.0 };
-    let groups = attribute.groups.iter();
+    let sign = if metric.higher_is_better || !has_order(metric) { -1.0 } else { 1.0 };
+    let groups = attribute.groups.iter().filter(|group| !attribute.few_events.contains(&group.level));
     let mut groups: Vec<_> =
         groups.filter_map(|group| group.estimate.value.map(|value| (sign * value, group))).collect();
     groups.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -377,3 +397,6 @@ fn not_computed(report: &EvaluationReport) -> Option<Statement> {
     let lines: Vec<String> = groups.iter().map(line).collect();
     (!lines.is_empty()).then(|| Statement { topic: "Not computed".to_owned(), lines })
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,7 +91,7 @@ impl RunFile {
             return refused("shift", "it changes events of one kind, expected no [outcome]".to_owned());
         }
         if self.evaluation.sensitivity.is_some() {
-            let message = "only one event can be imputed after a drop-out, expected no [outcome]".to_owned();
+            let message = "the time to one kind of event is imputed after a drop-out, expected no [outcome]".to_owned();
             return refused("evaluation.sensitivity", message);
         }
         if self.is_tabular() && !self.baseline.covariates.is_empty() {

@@ -48,6 +48,22 @@ impl Written {
         if settings.is_empty() { name.clone() } else { format!("{name} ({})", settings.join(", ")) }
     }
 
+    /// `text` of a library, in which names of settings stand in backquotes, with their keys: `` `gamma` `` becomes
+    /// `strategy.febs.gamma` if `strategy.febs` is the first of `tables` that has it. Other text in backquotes stays.
+    #[cfg(feature = "train")]
+    pub(crate) fn with_keys(&self, text: &str, tables: &[&str]) -> String {
+        let key = |name: &str| {
+            let table = tables.iter().find(|path| self.table(path).is_some_and(|table| table.contains_key(name)))?;
+            Some(format!("{table}.{name}"))
+        };
+        // Every second part is between two backquotes.
+        let parts = text.split('`').enumerate().map(|(place, part)| match place % 2 {
+            0 => part.to_owned(),
+            _ => key(part).unwrap_or_else(|| format!("`{part}`")),
+        });
+        parts.collect()
+    }
+
     /// The values of a table, as `flip = "none", rotation = 0.0`; empty if there are none.
     pub(crate) fn settings(&self, table: &str) -> String {
         let settings = self.table(table).map(ToString::to_string).unwrap_or_default();
@@ -58,6 +74,16 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "train")]
+    #[test]
+    fn names_of_settings_become_keys_of_the_first_table_that_has_them() {
+        let text = "seed = 7\n[strategy.sam]\nrho = 0.5\n[training]\nepochs = 2\nrho = 1.0\n";
+        let written = Written(text.parse().expect("valid TOML"));
+        let said =
+            written.with_keys("`rho`: raise `epochs`, not `seed` or rho.", &["strategy.sam", "training", "none"]);
+        assert_eq!(said, "strategy.sam.rho: raise training.epochs, not `seed` or rho.");
+    }
 
     #[test]
     fn keys_are_found_by_their_path_and_choices_by_their_table() {

@@ -199,17 +199,15 @@ impl RunFolder {
 
     /// Requires a run folder with `file`, which the training writes; the error says how to finish the training.
     pub(crate) fn require_trained(&self, file: &Path) -> Result<(), CliError> {
-        let problem = if !self.run_file().exists() {
-            "this is not the folder of a run: it has no run.toml".to_owned()
-        } else if !file.exists() {
-            let (config, output) = (self.run_file(), self.path.display());
-            format!(
-                "the training is not finished; `fairtte train --config {} --output {output}` finishes it",
-                config.display()
-            )
-        } else {
+        self.require_run()?;
+        if file.exists() {
             return Ok(());
-        };
+        }
+        let (config, output) = (self.run_file(), self.path.display());
+        let problem = format!(
+            "the training is not finished; `fairtte train --config {} --output {output}` finishes it",
+            config.display()
+        );
         Err(CliError::RunFolder { path: self.path.clone(), problem })
     }
 

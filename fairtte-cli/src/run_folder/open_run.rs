@@ -18,9 +18,10 @@ impl OpenRun {
     /// The run in a folder, with the settings of its `run.toml`; the folder is only read.
     ///
     /// # Errors
-    /// As [`RunFile::read`].
+    /// As [`RunFolder::require_run`] and [`RunFile::read`].
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let folder = RunFolder::new(path);
+        folder.require_run()?;
         Ok(Self { file: RunFile::read(&[folder.run_file()], &[])?, folder })
     }
 
@@ -53,5 +54,39 @@ impl OpenRun {
         let open = Self { file: run, folder };
         open.begin()?;
         Ok(open)
+    }
+}
+
+impl RunFolder {
+    /// Requires that the path is a folder.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if it is a file, or there is none.
+    pub(crate) fn require_folder(&self) -> Result<(), CliError> {
+        self.require_one("a folder")
+    }
+
+    fn require_one(&self, expected: &str) -> Result<(), CliError> {
+        let problem = if self.path.is_file() {
+            format!("this is a file, expected {expected}")
+        } else if !self.path.exists() {
+            "there is no such folder".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(CliError::RunFolder { path: self.path.clone(), problem })
+    }
+
+    /// Requires that the folder is that of a run.
+    ///
+    /// # Errors
+    /// Those of [`require_folder`](Self::require_folder), and [`CliError::RunFolder`] if it has no `run.toml`.
+    pub(crate) fn require_run(&self) -> Result<(), CliError> {
+        self.require_one("the folder of a run")?;
+        if self.run_file().exists() {
+            return Ok(());
+        }
+        let problem = "this is not the folder of a run: it has no run.toml".to_owned();
+        Err(CliError::RunFolder { path: self.path.clone(), problem })
     }
 }

@@ -70,11 +70,16 @@ impl OpenRun {
         Ok(open)
     }
 
-    /// Opens the folder of `run` for its data alone: trained states are kept, and a finished run stays finished.
+    /// Opens the folder of `run` for its data alone: trained states are kept with the settings of their training, which may be others
+    /// than those of `run`, and a finished run stays finished.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) fn for_preparation(run: RunFile) -> Result<Self, CliError> {
+    pub(crate) fn for_preparation(mut run: RunFile) -> Result<Self, CliError> {
+        let folder = RunFolder::new(&run.output);
+        if folder.is_trained()? {
+            run.training = RunFile::read(&[folder.run_file()], &[])?.training;
+        }
         match Self::finished(&run, false)? {
             Some(finished) => Ok(finished),
             None => Self::open(run),
@@ -217,6 +222,23 @@ mod tests {
         assert_eq!((shown.file.device.as_str(), kept.device.as_str()), ("tch-cuda:1", "tch-cuda:1"));
         let error = OpenRun::finished(&run(folder.path(), "flex"), false).unwrap_err().to_string();
         assert!(error.ends_with("device is \"tch-cuda\" there and \"flex\" here"), "{error}");
+    }
+
+    #[test]
+    fn a_preparation_does_not_compare_the_settings_of_the_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = run(folder.path(), "flex");
+        let opened = OpenRun::open(first.clone()).unwrap();
+        write_text(&opened.folder.done(), "").unwrap();
+        drop(opened);
+        let mut asked = first.clone();
+        asked.training.epochs += 1;
+        let prepared = OpenRun::for_preparation(asked.clone()).unwrap();
+        assert_eq!(prepared.file.training.epochs, first.training.epochs, "the run keeps its own");
+        drop(prepared);
+        asked.seed = 2;
+        let error = OpenRun::for_preparation(asked).unwrap_err().to_string();
+        assert!(error.contains("seed is 1 there and 2 here") && !error.contains("epochs"), "{error}");
     }
 
     #[test]

@@ -179,6 +179,7 @@ impl Runs {
     /// # Errors
     /// As [`Runs::of`].
     pub(crate) fn below(folder: &Path) -> Result<Self, CliError> {
+        RunFolder::new(folder).require_folder()?;
         let mut found = Vec::new();
         finished_runs(folder, &mut found)?;
         found.sort();

@@ -63,10 +63,10 @@ impl Block {
 pub(super) fn sentence(horizon: &Horizon) -> String {
     let Horizon { time, n, n_left_out } = *horizon;
     format!(
-        "AUC: of those with a class, as it is in the validation part where it chooses; it is what changes, gaps and ranks are of. \
-         {n_left_out} of {} of the test part are censored by the horizon {time} and left out of it. with weights: cumulative/dynamic AUC at the \
-         horizon of all samples of the test part, with weights for censoring; no choice, change or rank reads it. AUC - with \
-         weights: what leaving samples out does, with its interval.",
+        "AUC: of the samples with a class, as in the validation part where models are chosen by it; changes, gaps and ranks are of this \
+         AUC. {n_left_out} of {} of the test part are censored by the horizon {time} and left out of it. with weights: cumulative/dynamic AUC at the \
+         horizon of all samples of the test part, with weights for censoring; models are not chosen, compared or ranked by it. AUC - with \
+         weights: the effect of leaving samples out, with its interval.",
         counted(n, "sample")
     )
 }
@@ -89,7 +89,9 @@ mod tests {
     fn the_sentence_says_which_auc_chooses_and_who_is_left_out_of_it() {
         let text = sentence(&Horizon { time: 1095.0, n: 2198, n_left_out: 916 });
         assert!(
-            text.starts_with("AUC: of those with a class, as it is in the validation part where it chooses;"),
+            text.starts_with(
+                "AUC: of the samples with a class, as in the validation part where models are chosen by it;"
+            ),
             "{text}"
         );
         assert!(text.contains("916 of 2198 samples of the test part are censored by the horizon 1095 and"), "{text}");

@@ -2,7 +2,7 @@
 //!
 //! A process that wants a trial creates `lease.N` with `create_new`, which one creator wins. It shows that it lives by setting
 //! the time of the file now and then. If that time is too old, another process creates `lease.N+1`; nothing is renamed or
-//! removed, because taking a lease over by renaming it is a race. The holder looks for a higher lease at every sign of life
+//! removed, because taking a lease over by renaming it is a race. The holder looks for a higher lease at every heartbeat
 //! and gives up if there is one.
 //!
 //! The age of a lease is the difference of two times that the file server gave: those of the lease and of a probe file that
@@ -25,9 +25,9 @@ use crate::CliError;
 /// When leases count as abandoned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timing {
-    /// Between two signs of life.
+    /// Between two heartbeats.
     pub(crate) heartbeat: Duration,
-    /// Without a sign of life after which a lease is abandoned.
+    /// Without a heartbeat after which a lease is abandoned.
     pub(crate) stale: Duration,
 }
 
@@ -109,7 +109,7 @@ pub(crate) enum Claim {
     Held(Holder),
 }
 
-/// A trial that this process holds. Dropped, it ends its signs of life; [`release`](Lease::release) also lets others take it at
+/// A trial that this process holds. Dropped, it ends its heartbeats; [`release`](Lease::release) also lets others take it at
 /// once.
 pub(crate) struct Lease {
     path: PathBuf,
@@ -157,14 +157,14 @@ pub(crate) fn held(
     Ok(Some((n, modified, Some(holder(&folder.lease(n))).filter(is_held))))
 }
 
-/// The last sign of life of a trial.
+/// The last heartbeat of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
     pub(crate) holder: Holder,
     pub(crate) at: SystemTime,
 }
 
-/// The last sign of life; `None` if no process ever took the trial.
+/// The last heartbeat; `None` if no process ever took the trial.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] if the folder cannot be read.
@@ -196,7 +196,7 @@ impl Lease {
                 Some((n, modified, None)) => {
                     break (n + 1, (modified != UNIX_EPOCH).then(|| holder(&folder.lease(n))));
                 }
-                // A process of another container may look the same: it gives a sign of life before two of them are due.
+                // A process of another container may look the same: it gives a heartbeat before two of them are due.
                 Some((n, modified, Some(holder)))
                     if is_of_predecessor(&holder, &folder.lease(n)) && *seen.get_or_insert(modified) == modified =>
                 {
@@ -383,7 +383,7 @@ mod tests {
         std::fs::write(trial.lease(0), serde_json::to_string(&Holder::this()).unwrap()).unwrap();
         let lease = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
         assert_eq!((lease.attempt, lease.took_over.clone()), (2, Some(Holder::this())));
-        // One that gives signs of life is another process.
+        // One that gives heartbeats is another process.
         let other = StudyFolder::new(folder.path()).trial("efgh");
         std::fs::create_dir_all(other.path()).unwrap();
         std::fs::write(other.lease(0), serde_json::to_string(&Holder::this()).unwrap()).unwrap();

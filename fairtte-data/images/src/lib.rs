@@ -42,7 +42,7 @@ pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
 pub use label_map::{LabelMap, VolumePlace, read_label_map};
 pub use limits::Limits;
 pub use mask::{encode_mask, map_labels, resize_labels};
-pub use nifti::{AffineSource, ByteOrder, Matrix};
+pub use nifti::{AffineSource, ByteOrder, Matrix, halves_of_pair};
 pub use picture::{
     Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
 };

@@ -3,8 +3,9 @@
 //! The file is unpacked and split as a stream, and only the cells of the requested columns are kept, end to end in one
 //! text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
 //! reads them, so that an error can name file, column, row and value of an invalid cell. Quotes follow RFC 4180; a
-//! short row has empty cells at its end; a line without any cell is skipped. Whether a file is gzipped is recognised by
-//! its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
+//! row with fewer cells than the header, as a download that was cut leaves one, is refused; a line without any text is
+//! skipped. Whether a file is gzipped is recognised by its first bytes, not by its name; whether its lines end by `\r`
+//! alone, by the end of the header.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -158,6 +159,8 @@ struct Splitter<'a> {
     state: State,
     /// Whether anything of the current record was seen.
     is_begun: bool,
+    /// Whether the current record has no text so far.
+    is_blank: bool,
     /// How many `\r` in a row the header ends with so far.
     n_returns: usize,
     /// Whether `\r` alone ends a line, as on old Macs.
@@ -188,6 +191,7 @@ impl<'a> Splitter<'a> {
             field: 0,
             state: State::Start,
             is_begun: false,
+            is_blank: true,
             n_returns: 0,
             is_by_return: false,
         }
@@ -288,6 +292,7 @@ impl<'a> Splitter<'a> {
     /// Adds `bytes` to the current cell.
     #[inline]
     fn push(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        self.is_blank &= bytes.trim_ascii().is_empty();
         match self.slots.get(self.field) {
             Some(&SKIPPED) => {}
             Some(&slot) => self.cells[slot].0.extend_from_slice(bytes),
@@ -320,6 +325,7 @@ impl<'a> Splitter<'a> {
 
     fn end_record(&mut self) -> Result<(), DataError> {
         if self.has_header {
+            self.refuse_short_row()?;
             let n_fields = self.slots.len().max(self.field + 1);
             while self.field < n_fields {
                 self.end_field()?;
@@ -328,8 +334,19 @@ impl<'a> Splitter<'a> {
         } else {
             self.end_header()?;
         }
-        (self.field, self.state, self.is_begun) = (0, State::Start, false);
+        (self.field, self.state, self.is_begun, self.is_blank) = (0, State::Start, false, true);
         Ok(())
+    }
+
+    /// Refuses a record with text that ends before the last name of the header.
+    fn refuse_short_row(&self) -> Result<(), DataError> {
+        let n_names = self.header.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
+        let n_cells = self.field + 1;
+        if self.is_blank || n_cells >= n_names {
+            return Ok(());
+        }
+        let (row, noun) = (Columns::row(self.n_rows), if n_cells == 1 { "cell" } else { "cells" });
+        Err(self.invalid(format!("row {row} has {n_cells} {noun}, expected {n_names} as in the header")))
     }
 
     fn end_header(&mut self) -> Result<(), DataError> {

@@ -2,7 +2,7 @@
 //!
 //! | card | |
 //! |---|---|
-//! | modality | any 2D picture (JPEG, PNG) or 3D volume (NIfTI-1) |
+//! | modality | any 2D picture (JPEG, PNG, TIFF, DICOM) or 3D volume (NIfTI-1, NIfTI-2, or the folder of a DICOM series) |
 //! | subject, visit | one subject per value of the subject column; every row is a visit |
 //! | event, time origin | the event column is 0/1, or with `[outcome]` the number of a cause; time runs from the image to event or censoring |
 //! | class | with `label` in place of time and event: the column is 1/0, or `label-value` names the positive value |
@@ -248,6 +248,7 @@ impl Generic {
             time_unit: config.time_unit.clone(),
             rows: (0..table.n_rows()).map(row).collect(),
             attributes,
+            roles: mapped.into_iter().map(str::to_owned).collect(),
         };
         // An export of a hospital may list an image twice, but in a table of samples it is a mistake.
         refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;

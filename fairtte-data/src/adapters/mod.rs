@@ -27,7 +27,7 @@ pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice,
 pub use simulated::Simulated;
 pub use tabular::{Tabular, TabularConfig};
 
-use crate::cohort::{NoOutcome, OutcomeConfig, Unlabelled};
+use crate::cohort::{OutcomeConfig, Unlabelled, WithoutOutcome};
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError};
 
@@ -55,14 +55,15 @@ pub trait Adapter {
     }
 
     /// Reads every row without its outcome, for predictions: the rule censors every row at time 0, so that nothing is known
-    /// about it. A table without columns of outcomes can be read this way.
+    /// about it, and leaves out only the rows of [`WithoutOutcome`]. A table without columns of outcomes can be read this way.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
-        let Unlabelled { manifest, mut provenance, .. } = self.read()?;
+        let Unlabelled { manifest, rule, mut provenance } = self.read()?;
         NO_OUTCOMES.clone_into(&mut provenance.rule);
-        Ok(Unlabelled { manifest, rule: Box::new(NoOutcome), provenance })
+        provenance.reasons.retain(|reason| !reason.is_of_outcome());
+        Ok(Unlabelled { manifest, rule: Box::new(WithoutOutcome(rule)), provenance })
     }
 
     /// The attributes to use when the run file names none.

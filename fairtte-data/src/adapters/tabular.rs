@@ -309,6 +309,7 @@ impl Tabular {
             time_unit: self.config.time_unit.clone(),
             rows: samples.into_iter().zip(subjects).enumerate().map(row).collect(),
             attributes: others,
+            roles: self.config.mapped().into_iter().map(|(column, _)| column).collect(),
         };
         refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;
         Ok(Unlabelled { manifest, rule: boxed(rule), provenance })

@@ -107,6 +107,22 @@ impl LabelRule for NoOutcome {
     }
 }
 
+/// The rule of a data set without its outcomes: rows are left out because of who and what they show (no identity, listed twice,
+/// another kind of image, another image of the same visit), and every other row is censored at time 0.
+pub struct WithoutOutcome(
+    /// The rule with outcomes.
+    pub Box<dyn LabelRule>,
+);
+
+impl LabelRule for WithoutOutcome {
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        match self.0.label(manifest, index)? {
+            Label::Excluded { reason, detail } if !reason.is_of_outcome() => Ok(Label::Excluded { reason, detail }),
+            _ => NoOutcome.label(manifest, index),
+        }
+    }
+}
+
 /// The row is left out because its `what` is empty.
 fn empty(manifest: &Manifest, index: usize, reason: Reason, what: &str) -> Label {
     Label::excluded(reason, format!("{what} is empty ({})", manifest.place(index)))

@@ -36,6 +36,8 @@ pub struct Manifest {
     pub rows: Vec<ManifestRow>,
     /// The columns that may serve as attributes, each with one value per row.
     pub attributes: Vec<AttributeColumn>,
+    /// Names of the columns with identities, files and outcomes, which are no attributes, where the source is one table of one's own.
+    pub roles: Vec<String>,
 }
 
 /// One row of a [`Manifest`].

@@ -20,7 +20,9 @@ pub use class::{Classes, HorizonConfig};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub(crate) use file::is_record;
 pub use file::{read_cohort, read_cohort_of_cause, write_cohort};
-pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime};
+pub use label_rule::{
+    Label, LabelRule, NamedCells, NoOutcome, ObservedLabel, ObservedMask, ObservedTime, WithoutOutcome,
+};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use outcome::{CauseOfEnd, OutcomeConfig};
 pub use provenance::{ContentHasher, OutcomeKind, Provenance};
@@ -265,10 +267,13 @@ impl Cohort {
     /// Checks that at least one sample is left.
     ///
     /// # Errors
-    /// [`DataError::NoSamples`] with the counts of `exclusions`.
+    /// [`DataError::EmptyTable`] if none was read, otherwise [`DataError::NoSamples`] with the counts of `exclusions`.
     pub fn require_samples(&self, stage: &'static str, exclusions: &Exclusions) -> Result<(), DataError> {
         if self.n() > 0 {
             return Ok(());
+        }
+        if exclusions.n_read() == 0 {
+            return Err(DataError::EmptyTable { path: self.source.clone() });
         }
         // One of those left out for the most frequent reason shows what is wrong: a path, a column.
         let counts = exclusions.counts();
@@ -293,8 +298,8 @@ impl Cohort {
 /// explained by its exclusions; a caller that needs samples checks with [`Cohort::require_samples`].
 ///
 /// # Errors
-/// [`DataError::UnknownAttribute`], what the rule returns ([`DataError::InvalidCell`]; that of the first row that has
-/// one), [`DataError::DuplicateSample`] if two kept rows have the same name.
+/// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] for a column with a role, what the rule returns
+/// ([`DataError::InvalidCell`]; that of the first row that has one), [`DataError::DuplicateSample`] if two kept rows have the same name.
 pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<(Cohort, Exclusions), DataError> {
     let Unlabelled { mut manifest, rule, provenance } = read;
     let cause = rule.cause();
@@ -337,7 +342,13 @@ fn label_rows(manifest: &Manifest, rule: &dyn LabelRule) -> Result<Vec<Label>, D
     labels.or_else(|_| rows.map(|index| rule.label(manifest, index)).collect())
 }
 
+/// What is wrong with an attribute that is a column with a role.
+pub(crate) const HAS_A_ROLE: &str = "it is an identity or an outcome, expected a property of the subjects";
+
 fn attribute_position(manifest: &Manifest, name: &str) -> Result<usize, DataError> {
+    if manifest.roles.iter().any(|role| role == name) {
+        return Err(DataError::InvalidAttribute { attribute: name.to_owned(), problem: HAS_A_ROLE.to_owned() });
+    }
     let names = manifest.attribute_names();
     names.iter().position(|column| *column == name).ok_or_else(|| DataError::UnknownAttribute {
         attribute: name.to_owned(),

@@ -164,6 +164,13 @@ impl Reason {
         self.step() == Step::Image
     }
 
+    /// Whether the row may be predicted all the same: what follows the image, or the group of the subject, is the reason, not
+    /// the identity and kind of the image.
+    pub(crate) fn is_of_outcome(self) -> bool {
+        // An image that is not dated is of an unknown visit, so it may be another image of one that is used.
+        !matches!(self.step(), Step::Identity | Step::Once | Step::Kind | Step::OnePerVisit | Step::Image)
+    }
+
     pub(crate) fn step(self) -> Step {
         match self {
             Self::MissingSample

@@ -73,6 +73,13 @@ fn a_duplicate_sample_names_both_rows() {
 fn an_unknown_attribute_names_the_nearest_column() {
     let error = cohort_of("a,1,1,1,F\n", &[AttributeConfig::new("Sx")]).unwrap_err().to_string();
     assert!(error.starts_with("attribute \"Sx\"") && error.ends_with("nearest is \"sex\""), "{error}");
+    for role in ["time", "event", "subject_id", "image"] {
+        let error = cohort_of("a,1,1,1,F\n", &[AttributeConfig::new(role)]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("attribute \"{role}\": it is an identity or an outcome, expected a property of the subjects")
+        );
+    }
 }
 
 #[test]
@@ -83,7 +90,7 @@ fn a_cohort_without_samples_says_where_they_went() {
     };
     let message = error("a,1,,1,F\nb,1,,1,F\n");
     assert!(message.contains("2 read from") && message.contains("missing_time 2"), "{message}");
-    assert!(error("").contains("0 read from"));
+    assert!(error("").ends_with("cohort.csv has no rows, expected at least one"), "{}", error(""));
     let (cohort, exclusions) = cohort_of("a,1,1,1,F\n", &[]).unwrap();
     cohort.require_samples("after labelling", &exclusions).unwrap();
 }
@@ -221,4 +228,27 @@ fn curves_of_a_cause_name_it_and_are_no_survival() {
     assert!(matches!(read_incidence(&whole, 2), Err(DataError::NotIncidence { .. })));
     let said = write_incidence(&whole, &samples, &grid, (2.0 * &incidence + 0.5).view(), 2).unwrap_err().to_string();
     assert!(said.contains("expected a probability"), "{said}");
+}
+
+#[test]
+fn curves_are_text_by_every_ending_of_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = ["a", "b"].map(SampleId::from);
+    let survival = ndarray::array![[1.0, 0.5], [1.0, 0.25]];
+    for (name, first_line) in [("a.CSV", "sample_id,0,2"), ("a.tsv", "sample_id\t0\t2"), ("b.TSV", "sample_id\t0\t2")] {
+        let path = folder.path().join(name);
+        write_predictions(&path, &samples, &[0.0, 2.0], survival.view()).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().next(), Some(first_line));
+        assert_eq!(read_predictions(&path, Rising::Refuse).unwrap().survival, survival);
+    }
+}
+
+#[test]
+fn curves_of_no_sample_have_their_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.parquet");
+    write_prediction_blocks(&path, &[], &[0.0, 0.5], std::iter::empty(), None).unwrap();
+    let table = crate::table::Table::read(&path).unwrap();
+    assert_eq!((table.names(), table.n_rows()), (vec!["sample_id", "0", "0.5"], 0));
+    assert!(table.numbers("0.5").unwrap().is_empty());
 }

@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(refused(&format!("sample,f0\na,1\nb,{text}\n")), cell(value), "{text}");
         }
         assert!(refused("sample,f0\na,1\na,2\n").contains("features.csv, row 3"));
-        assert!(refused("sample,f0\n,1\n").contains("expected the name of a sample"));
+        assert_eq!(refused("sample,f0\n,1\n"), "the sample name in row 2 is empty (features.csv, row 2)");
         assert!(refused("sample,f0,time\na,1,2\n").contains("column \"time\" of features.csv: it is an outcome"));
         assert!(refused("sample\na\n").contains("there is no other column"));
         assert!(refused("name,f0\na,1\n").contains("sample_id"));

@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use fairtte_metrics::SampleId;
@@ -65,7 +66,7 @@ pub struct PredictionTable {
     pub repairs: CurveRepairs,
 }
 
-/// Writes survival curves, atomically; Parquet, or CSV by the ending of `path`. The same curves give the same bytes.
+/// Writes survival curves, atomically; Parquet, or CSV or TSV by the ending of `path`. The same curves give the same bytes.
 ///
 /// `survival` is `[n_samples, n_times]` with values in \[0, 1\]; `grid` holds `n_times` ascending times >= 0 in the
 /// time unit of the cohort.
@@ -118,7 +119,8 @@ fn write_curves(
     refuse_repeated(samples)?;
     require_probabilities(samples, &names, curves)?;
     let columns = columns_of(samples, &names, curves);
-    if path.extension().is_some_and(|ending| ending == "csv") {
+    let is_text = |ending: &OsStr| ["csv", "tsv"].iter().any(|text| ending.eq_ignore_ascii_case(text));
+    if path.extension().is_some_and(is_text) {
         return write_csv(path, columns);
     }
     write_parquet(path, columns, &Metadata::entries(path, cause)?)
@@ -181,7 +183,11 @@ fn write_blocks(
         Ok(Some(columns_of(of_block, names, &block.view())))
     });
     let end = std::iter::once_with(|| fits("rows of all blocks", done.get(), samples.len()).map(|()| None));
-    write_parquet_batches(path, written.chain(end).filter_map(Result::transpose), metadata)
+    // Without samples no block says what the columns are.
+    let no_rows = Array2::<f64>::zeros((0, names.len()));
+    let columns = samples.is_empty().then(|| Ok(columns_of(samples, names, &no_rows.view())));
+    let blocks = columns.into_iter().chain(written.chain(end).filter_map(Result::transpose));
+    write_parquet_batches(path, blocks, metadata)
 }
 
 /// Names of the columns of these times.
@@ -356,13 +362,7 @@ pub(crate) fn read_samples(table: &Table, id: &str) -> Result<Vec<SampleId>, Dat
     for (index, cell) in cells.into_iter().enumerate() {
         let place: Place = table.place(index);
         let Some(sample) = cell else {
-            return Err(DataError::InvalidCell {
-                column: id.to_owned(),
-                sample: format!("row {}", place.row),
-                value: "empty".to_owned(),
-                expected: "the name of a sample",
-                place,
-            });
+            return Err(DataError::NoSampleName { place });
         };
         if let Some(first_row) = first_rows.insert(sample.clone(), place.row) {
             return Err(DataError::DuplicateSample { sample, place, first_row });

@@ -12,8 +12,8 @@ use fairtte_metrics::{SampleId, SubjectId};
 
 use crate::DataError;
 use crate::cohort::attributes::{MOST_LEVELS, same_ignoring_case};
-use crate::cohort::unnamed_unit;
 use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample, is_record, read_cohort};
+use crate::cohort::{HAS_A_ROLE, unnamed_unit};
 use crate::nearest::{nearest, synonym};
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
 use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
@@ -129,8 +129,7 @@ fn of_record(path: &Path, attributes: &[&str]) -> Result<SampleTable, DataError>
 /// Refuses an attribute that is one of `roles`.
 pub(super) fn refuse_roles(attributes: &[&str], roles: &[Option<&str>]) -> Result<(), DataError> {
     let Some(name) = attributes.iter().find(|name| roles.contains(&Some(**name))) else { return Ok(()) };
-    let problem = "it is an identity or an outcome, expected a property of the subjects".to_owned();
-    Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem })
+    Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem: HAS_A_ROLE.to_owned() })
 }
 
 /// A table of samples from outside, with the requested attributes.

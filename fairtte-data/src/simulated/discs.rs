@@ -7,7 +7,7 @@
 //! the disc. The mask is 1 in the rim, 2 in the cup.
 //!
 //! A folder holds `images/`, `masks/`, `manifest.csv` (image, mask, `subject_id`, sex) and, last, `simulation.json`. The same
-//! settings and seed give the same bytes.
+//! settings and seed give the same bytes. An interrupted simulation is completed by the same call.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::SimulationError;
+use super::write::{LOCK, lock, remove_lock};
 use crate::image::write_mask;
-use crate::{DataError, write_atomically};
+use crate::{DataError, remove_unfinished, unfinished_name, write_atomically};
 
 const GENERATOR_VERSION: u32 = 1;
 const RECORD: &str = "simulation.json";
@@ -115,10 +116,16 @@ pub fn simulate_discs(
     if is_finished(out, &record)? {
         return Ok(Discs { manifest, n_of_group, reused: true });
     }
-    for folder in FOLDERS.map(|name| out.join(name)) {
-        let failed = |source| SimulationError::Io { action: "create", path: folder.clone(), source };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
+    // One process at a time; what another one has finished meanwhile is used.
+    let lock = lock(out)?;
+    let found = is_finished(out, &record);
+    if !matches!(found, Ok(false)) {
+        remove_lock(out);
     }
+    if found? {
+        return Ok(Discs { manifest, n_of_group, reused: true });
+    }
+    begin(out, lock.is_some())?;
     let done = AtomicUsize::new(0);
     (0..config.n_subjects).into_par_iter().try_for_each(|n| {
         let (picture, mask) = Eye::draw(config, seed, n).render(config, seed, n);
@@ -138,7 +145,23 @@ pub fn simulate_discs(
     write(&manifest, &table)?;
     let text = serde_json::to_string_pretty(&record).unwrap_or_default();
     write(&out.join(RECORD), &text)?;
+    remove_lock(out);
     Ok(Discs { manifest, n_of_group, reused: false })
+}
+
+/// Creates the folders; the holder of the lock removes what a killed simulation left half-written.
+fn begin(out: &Path, is_locked: bool) -> Result<(), SimulationError> {
+    for folder in FOLDERS.map(|name| out.join(name)) {
+        let failed = |source| SimulationError::Io { action: "create", path: folder.clone(), source };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        if is_locked {
+            remove_unfinished(&folder, |_| true);
+        }
+    }
+    if is_locked {
+        remove_unfinished(out, |name| [MANIFEST, RECORD].contains(&name));
+    }
+    Ok(())
 }
 
 fn name(n: usize) -> String {
@@ -165,7 +188,10 @@ fn is_finished(out: &Path, record: &Record) -> Result<bool, SimulationError> {
         let found: Option<Record> = serde_json::from_str(&text).ok();
         return if found.as_ref() == Some(record) { Ok(true) } else { Err(in_use("another simulation")) };
     }
-    let known = |name: &str| FOLDERS.contains(&name) || name == MANIFEST;
+    let known = |name: &str| {
+        let unfinished = unfinished_name(name).is_some_and(|name| [MANIFEST, RECORD].contains(&name));
+        FOLDERS.contains(&name) || [MANIFEST, LOCK].contains(&name) || unfinished
+    };
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     match names.find(|name| !known(name)) {
@@ -253,6 +279,30 @@ mod tests {
         assert!(other.contains("another simulation"), "{other}");
         let refused = DiscsConfig { noise: -1.0, ..config }.validate().unwrap_err().to_string();
         assert_eq!(refused, "noise is -1, expected a number from 0 to 1");
+    }
+
+    #[test]
+    fn an_interrupted_simulation_is_completed_and_other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = DiscsConfig { n_subjects: 4, size: 16, ..DiscsConfig::default() };
+        let simulate = || simulate_discs(&config, 1, folder.path(), &|_, _| {});
+        simulate().unwrap();
+        let whole = files(folder.path());
+        let at = |name: &str| folder.path().join(name);
+        // The state after a kill during the last file but one, and during a picture.
+        std::fs::remove_file(at(RECORD)).unwrap();
+        std::fs::remove_file(at(MANIFEST)).unwrap();
+        let left = [".manifest.csv.x7Qp2k.tmp", ".simulation.json.x7Qp2k.tmp", "images/.000003.png.x7Qp2k.tmp", LOCK];
+        for name in left {
+            std::fs::write(at(name), "half").unwrap();
+        }
+        assert!(!simulate().unwrap().reused);
+        assert_eq!(files(folder.path()), whole);
+        assert!(left.iter().all(|name| !at(name).exists()));
+        std::fs::remove_file(at(RECORD)).unwrap();
+        std::fs::write(at(".thesis.tex.x7Qp2k.tmp"), "").unwrap();
+        let refused = simulate().unwrap_err().to_string();
+        assert!(refused.contains(".thesis.tex.x7Qp2k.tmp"), "{refused}");
     }
 
     /// The contrast of the cup is the planted one in each group, and of the disc the same in both.

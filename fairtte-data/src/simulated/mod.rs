@@ -103,7 +103,7 @@ pub fn simulate(
         return Ok(describe(out, counts, true));
     }
     // One process at a time; what another one has finished meanwhile is used.
-    let _lock = write::lock(out)?;
+    let lock = write::lock(out)?;
     let found = write::inspect(out, &request);
     if !matches!(found, Ok(Folder::Ready)) {
         write::remove_lock(out);
@@ -111,7 +111,7 @@ pub fn simulate(
     if let Folder::Finished(counts) = found? {
         return Ok(describe(out, counts, true));
     }
-    write::begin(out, &request)?;
+    write::begin(out, &request, lock.is_some())?;
 
     let model = CausalModel::new(config, seed);
     let visits = config.images_per_subject as u64;
@@ -131,6 +131,7 @@ pub fn simulate(
     let counts = Counts { n_subjects: config.n_subjects, n_images: samples.len(), n_events, event_rate };
     write::write_file(&out.join(write::MANIFEST), manifest(config, &samples).as_bytes())?;
     write::write_file(&out.join(write::TRUTH), truth(config, &samples).as_bytes())?;
+    samples.par_iter().try_for_each(|sample| write::sync(&out.join(image_name(config, sample))))?;
     write::finish(out, &request, counts)?;
     Ok(describe(out, counts, false))
 }

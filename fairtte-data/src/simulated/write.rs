@@ -1,7 +1,8 @@
 //! Files of a simulation: pictures, tables, the record, and the rules for a folder that is not empty.
 //!
-//! Every file is written under a name ending in `.part` and renamed. `simulation.partial.json` is the first file
-//! and `simulation.json` the last, so that an interrupted simulation is recognised and completed by the same call.
+//! Every file is written under a temporary name and renamed. `simulation.partial.json` is the first file and
+//! `simulation.json` the last, so that an interrupted simulation is recognised and completed by the same call. The images
+//! are synced when all are written: waiting for the disk after each of them would take longer than drawing it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,14 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use super::config::SimulationConfig;
 use super::error::SimulationError;
-use crate::atomic::lock_folder;
+use crate::atomic::{lock_folder, remove_unfinished, sync_folder, unfinished_name, write_and_rename, write_unsynced};
 
 /// Changes whenever the same settings and seed would give different files.
 pub(super) const GENERATOR_VERSION: u32 = 1;
 pub(super) const RECORD: &str = "simulation.json";
 pub(super) const PARTIAL_RECORD: &str = "simulation.partial.json";
 /// Not the lock of a run or of a store, whose folders are refused.
-const LOCK: &str = ".simulation.lock";
+pub(super) const LOCK: &str = ".simulation.lock";
 pub(super) const MANIFEST: &str = "manifest.csv";
 pub(super) const TRUTH: &str = "truth.csv";
 pub(super) const IMAGES: &str = "images";
@@ -93,10 +94,8 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Folder::Ready),
         Err(source) => Err(SimulationError::Io { action: "list", path: out.to_owned(), source }),
         Ok(mut entries) => {
-            // The lock, and the record while it is written, are ours.
-            let ours = [LOCK.to_owned(), format!("{PARTIAL_RECORD}.part")];
             let is_foreign = |entry: &io::Result<fs::DirEntry>| match entry {
-                Ok(entry) => ours.iter().all(|name| entry.file_name() != name.as_str()),
+                Ok(entry) => !is_ours(&entry.file_name().to_string_lossy()),
                 Err(_) => true,
             };
             match entries.find(is_foreign) {
@@ -108,6 +107,13 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
     }
 }
 
+/// Whether a simulation has a file of this name before its first record: the lock, and the record while it is written, which
+/// earlier versions named otherwise.
+fn is_ours(name: &str) -> bool {
+    let is_record = unfinished_name(name).or_else(|| name.strip_suffix(".part")) == Some(PARTIAL_RECORD);
+    name == LOCK || is_record
+}
+
 /// Creates the folder and waits until no other process simulates in it; `None` if the file system has no locks.
 pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
     let failed = |action, path: PathBuf| move |source| SimulationError::Io { action, path, source };
@@ -115,15 +121,21 @@ pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
     lock_folder(out, LOCK).map_err(failed("write", out.join(LOCK)))
 }
 
-/// Records the request and creates the folder of the images.
-pub(super) fn begin(out: &Path, request: &Request) -> Result<(), SimulationError> {
-    write_record(&out.join(PARTIAL_RECORD), request, None)?;
+/// Records the request and creates the folder of the images; the holder of the lock removes what a killed simulation left
+/// half-written there.
+pub(super) fn begin(out: &Path, request: &Request, is_locked: bool) -> Result<(), SimulationError> {
     let images = out.join(IMAGES);
+    if is_locked {
+        remove_unfinished(out, |name| [PARTIAL_RECORD, MANIFEST, TRUTH, RECORD].contains(&name));
+        remove_unfinished(&images, |_| true);
+    }
+    write_record(&out.join(PARTIAL_RECORD), request, None)?;
     fs::create_dir_all(&images).map_err(|source| SimulationError::Io { action: "create", path: images, source })
 }
 
-/// Writes the record that makes the simulation finished.
+/// Writes the record that makes the simulation finished; every image is synced by then.
 pub(super) fn finish(out: &Path, request: &Request, counts: Counts) -> Result<(), SimulationError> {
+    sync_folder(&out.join(IMAGES));
     write_record(&out.join(RECORD), request, Some(counts))?;
     let partial = out.join(PARTIAL_RECORD);
     fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })?;
@@ -174,16 +186,25 @@ fn write_record(path: &Path, request: &Request, counts: Option<Counts>) -> Resul
     write_file(path, text.as_bytes())
 }
 
-/// Writes a whole file under a temporary name, then renames it; no file is left if that fails.
+/// Writes a table or a record, which is on the disk afterwards; no half of it is left if that fails.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), SimulationError> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
-    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).map_err(|source| {
-        // The error is more important than a failure to remove the temporary file.
-        let _ = fs::remove_file(&partial);
-        SimulationError::Io { action: "write", path: path.to_owned(), source }
-    })
+    write_and_rename(path, |writer| writer.write_all(bytes)).map_err(|source| unwritten(path, source))
+}
+
+/// Writes an image, which [`sync`] brings to the disk; no half of it is left if that fails.
+pub(super) fn write_image(path: &Path, bytes: &[u8]) -> Result<(), SimulationError> {
+    write_unsynced(path, bytes).map_err(|source| unwritten(path, source))
+}
+
+/// Waits until an image is on the disk: after a power failure a record must not stand beside images without bytes.
+pub(super) fn sync(path: &Path) -> Result<(), SimulationError> {
+    // Some systems sync no file that is open for reading only.
+    let synced = fs::File::options().write(true).open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| unwritten(path, source))
+}
+
+fn unwritten(path: &Path, source: io::Error) -> SimulationError {
+    SimulationError::Io { action: "write", path: path.to_owned(), source }
 }
 
 /// Writes a film as an 8-bit grey PNG; `brightness` is `[height, width]`, 0 black to 1 white, clipped.
@@ -193,7 +214,7 @@ pub(super) fn write_png(path: &Path, [height, width]: [usize; 2], brightness: &[
     PngEncoder::new(&mut bytes)
         .write_image(&pixels, side(width), side(height), ExtendedColorType::L8)
         .map_err(|source| SimulationError::Encode { path: path.to_owned(), source })?;
-    write_file(path, &bytes)
+    write_image(path, &bytes)
 }
 
 /// Writes a volume as compressed NIfTI-1 with 16-bit values; `brightness` is `[depth, height, width]`, 1 is stored
@@ -206,7 +227,7 @@ pub(super) fn write_nifti(path: &Path, size: [usize; 3], brightness: &[f64]) -> 
         .write_all(&bytes)
         .and_then(|()| encoder.finish())
         .map_err(|source| SimulationError::Io { action: "compress", path: path.to_owned(), source })?;
-    write_file(path, &compressed)
+    write_image(path, &compressed)
 }
 
 /// The 348 bytes of a NIfTI-1 header and the 4 bytes for "no extension" (nifti1.h, `nifti_1_header`).

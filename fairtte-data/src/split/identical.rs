@@ -2,9 +2,9 @@
 //!
 //! Images are compared by a hash (BLAKE3). Files are compared in three steps of growing cost, each only for images that
 //! the previous step could not distinguish: file size; bytes at the beginning, in the middle and at the end; all bytes.
-//! So most pictures of a folder are distinguished by size alone, and volumes of one shape by a few windows. The voxels
-//! of a header file (`.hdr`) are in the `.img` beside it: the two count as one image. So do the slices in the folder of
-//! a DICOM series, whatever their file names: hashes of slices are sorted.
+//! So most pictures of a folder are distinguished by size alone, and volumes of one shape by a few windows. A header file
+//! (`.hdr`) and its voxels (`.img` beside it) count as one image, whichever of them is named. So do the slices in the
+//! folder of a DICOM series, whatever their file names: hashes of slices are sorted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use fairtte_images::slice_files;
+use fairtte_images::{halves_of_pair, slice_files};
 use fairtte_metrics::{SampleId, SubjectId};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -182,10 +182,7 @@ struct Files {
 impl Files {
     fn of(image: &Path) -> io::Result<Self> {
         let is_series = image.is_dir();
-        let mut paths = if is_series { slice_files(image)? } else { vec![image.to_owned()] };
-        if let Some(voxels) = voxels_beside(image) {
-            paths.push(voxels);
-        }
+        let paths = if is_series { slice_files(image)? } else { files_of(image) };
         let with_size = |path: PathBuf| {
             let size = path.metadata()?.len();
             Ok((path, size))
@@ -233,20 +230,8 @@ impl Files {
     }
 }
 
-/// The file of voxels that belongs to a header file: `a.img` or `a.img.gz` beside `a.hdr` or `a.hdr.gz`.
-fn voxels_beside(image: &Path) -> Option<PathBuf> {
-    let name = image.file_name()?.to_str()?;
-    let is_ending = |name: &str, ending: &str| {
-        name.len() >= ending.len()
-            && name.is_char_boundary(name.len() - ending.len())
-            && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
-    };
-    let header = if is_ending(name, ".gz") { &name[..name.len() - 3] } else { name };
-    if !is_ending(header, ".hdr") {
-        return None;
-    }
-    let stem = &header[..header.len() - 4];
-    let candidates =
-        [".img", ".IMG", ".img.gz", ".IMG.GZ"].map(|ending| image.with_file_name(format!("{stem}{ending}")));
-    candidates.into_iter().find(|path| path.is_file())
+/// The file at `image`; of a pair header and voxels, as the decoder finds them.
+fn files_of(image: &Path) -> Vec<PathBuf> {
+    let pair = halves_of_pair(image).filter(|halves| halves.iter().all(|half| half.is_file()));
+    pair.map_or_else(|| vec![image.to_owned()], Vec::from)
 }

@@ -97,15 +97,8 @@ pub(crate) fn without_surplus_cells(bytes: &[u8], separator: u8) -> Result<Optio
     // What was copied to `kept`; nothing as long as no row has a surplus.
     let mut copied = 0;
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let mut start = 0;
-    while start < bytes.len() {
-        let end = record_end(text, start);
-        let record = &bytes[start..end];
-        // A blank line above the header is not the header.
-        if n_columns.is_none() && record.trim_ascii().is_empty() && !record.contains(&separator) {
-            start = end + 1;
-            continue;
-        }
+    for (start, record) in records(text, separator) {
+        let end = start + record.len();
         let n_cells = cell_ends(record, separator).count() + 1;
         let n_columns = *n_columns.get_or_insert(n_cells);
         if n_cells > n_columns {
@@ -117,13 +110,49 @@ pub(crate) fn without_surplus_cells(bytes: &[u8], separator: u8) -> Result<Optio
             kept.extend_from_slice(&bytes[copied..surplus]);
             copied = end;
         }
-        start = end + 1;
     }
     if copied == 0 {
         return Ok(None);
     }
     kept.extend_from_slice(&bytes[copied..]);
     Ok(Some(kept))
+}
+
+/// Refuses a row that has fewer cells than the header has names, as a download that was cut leaves one: its cells would count as missing.
+/// A row without any text is none. The bytes were checked.
+///
+/// # Errors
+/// The line of the row.
+pub(crate) fn refuse_short_rows(bytes: &[u8], separator: u8) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let mut records = records(text, separator);
+    let header = records.next().map(|(_, header)| header).unwrap_or_default();
+    // Spreadsheets leave separators after the last name.
+    let is_named = |(_, cell): &(usize, &[u8])| !is_blank(cell);
+    let n_columns = cells(header, separator).enumerate().filter(is_named).last().map_or(0, |(place, _)| place + 1);
+    for (start, record) in records {
+        let n_cells = cell_ends(record, separator).count() + 1;
+        if n_cells < n_columns && !are_blank_cells(record, separator) {
+            let (line, noun) = (line(bytes, start), if n_cells == 1 { "cell" } else { "cells" });
+            return Err(format!("line {line} has {n_cells} {noun}, expected {n_columns} as in the first line"));
+        }
+    }
+    Ok(())
+}
+
+/// The records from the header on, each with the place where it begins; a blank line above the header is not the header.
+fn records(text: &str, separator: u8) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut next = 0;
+    let all = std::iter::from_fn(move || {
+        let start = next;
+        if start >= text.len() {
+            return None;
+        }
+        let end = record_end(text, start);
+        next = end + 1;
+        Some((start, &text.as_bytes()[start..end]))
+    });
+    all.skip_while(move |(_, record)| record.trim_ascii().is_empty() && !record.contains(&separator))
 }
 
 /// Where the record that begins at `start` ends: at the first line end that is not in quotation marks.
@@ -153,16 +182,24 @@ pub(super) fn cell_ends(record: &[u8], separator: u8) -> impl Iterator<Item = us
 }
 
 /// Whether no cell of this piece of a record holds anything but blanks.
-fn are_blank_cells(cells: &[u8], separator: u8) -> bool {
+fn are_blank_cells(piece: &[u8], separator: u8) -> bool {
+    cells(piece, separator).all(is_blank)
+}
+
+/// The cells of this piece of a record, as they are written.
+fn cells(piece: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut is_quoted = false;
-    let ends_cell = |byte: &u8| {
+    piece.split(move |byte| {
         is_quoted ^= *byte == b'"';
         *byte == separator && !is_quoted
-    };
-    cells.split(ends_cell).map(<[u8]>::trim_ascii).all(|cell| {
-        let inner = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
-        inner.trim_ascii().is_empty()
     })
+}
+
+/// Whether a cell holds nothing but blanks, in quotation marks or not.
+fn is_blank(cell: &[u8]) -> bool {
+    let cell = cell.trim_ascii();
+    let inner = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
+    inner.trim_ascii().is_empty()
 }
 
 fn line(bytes: &[u8], at: usize) -> usize {
@@ -314,6 +351,18 @@ mod tests {
         assert_eq!(refused(b"id,x\na,\"1\n\"\nb,2,,3\n"), "line 4 has 4 cells, expected 2 as in the first line");
         assert_eq!(refused(b"id,x\nb,2,\",\""), "line 2 has 3 cells, expected 2 as in the first line");
         assert_eq!(refused(b"id,x\nb,2,3"), "line 2 has 3 cells, expected 2 as in the first line");
+    }
+
+    #[test]
+    fn a_row_with_too_few_cells_is_refused_and_one_without_text_is_none() {
+        assert_eq!(refused(b"id,x,y\na,1,2\nb,1\n"), "line 3 has 2 cells, expected 3 as in the first line");
+        assert_eq!(refused(b"id,x,y\na,1,2\nb"), "line 3 has 1 cell, expected 3 as in the first line");
+        assert_eq!(refused(b"\nid,x\n\"a\n\",1\n\"b,\"\n"), "line 5 has 1 cell, expected 2 as in the first line");
+        let table = parsed(b"id,x,y\n\na,1,\n,\n \nb,,\n").unwrap();
+        let text = |cells: [Option<&str>; 5]| cells.map(|cell| cell.map(str::to_owned)).to_vec();
+        assert_eq!(table.text("id").unwrap(), text([None, Some("a"), None, None, Some("b")]));
+        // Cells are missing only below a name.
+        assert_eq!(parsed(b"id,x,,\na,1\n").unwrap().text("x").unwrap(), [Some("1".to_owned())]);
     }
 
     #[test]

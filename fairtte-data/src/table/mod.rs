@@ -98,7 +98,7 @@ impl Table {
     ///
     /// # Errors
     /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
-    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has a cell beyond the header, for a
+    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has a cell beyond the header or fewer cells, for a
     /// misplaced quotation mark, and for gzipped bytes that unpack to an implausible size),
     /// [`DataError::DuplicateColumn`] if a name appears twice in the header, [`DataError::ForkedReader`] in a process that was
     /// forked from one that has read tables.
@@ -138,6 +138,7 @@ impl Table {
     fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
         let bytes = bytes::check(path, bytes, separator)?;
+        bytes::refuse_short_rows(&bytes, separator).map_err(invalid)?;
         require_threads(path)?;
         let read = |bytes: &[u8]| {
             let options = CsvReadOptions::default()

@@ -222,7 +222,7 @@ fn predictions_of_an_outside_model_are_checked_cell_by_cell() {
         twice,
         format!("sample \"a\" appears twice, expected each sample once ({shown}, row 3; first in row 2)")
     );
-    assert!(message("sample_id,0\n,1\n").starts_with("sample_id of sample \"row 2\" is empty"));
+    assert!(message("sample_id,0\n,1\n").starts_with("the sample name in row 2 is empty"));
 }
 
 #[test]

@@ -60,14 +60,19 @@ fn bad_pictures_are_named_exclusions_and_the_good_ones_stay() {
 }
 
 #[test]
-fn a_cohort_without_one_readable_image_says_why_and_leaves_no_store() {
+fn a_cohort_without_one_readable_image_says_why_and_leaves_no_shard() {
     let folder = tempfile::tempdir().unwrap();
     let cohort = make::cohort(folder.path(), &["gone.png", "lost.png"]);
     let cache = folder.path().join("cache");
     let message = ImageStore::open_or_build(&cohort, &films(), &cache, &|_, _| {}).unwrap_err().to_string();
     assert!(message.starts_with("no sample is left after decoding the images"), "{message}");
     assert!(message.contains("image_missing 2"), "{message}");
-    assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0);
+    // The lock stays, because another process may wait for it; a second call has the same to say.
+    let stores: Vec<_> = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let left = stores.iter().flat_map(|store| std::fs::read_dir(store).unwrap());
+    assert_eq!(left.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>(), [".lock"]);
+    let again = ImageStore::open_or_build(&cohort, &films(), &cache, &|_, _| {}).unwrap_err().to_string();
+    assert_eq!(again, message);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fairtte_data::cohort::Exclusion;
+use fairtte_data::cohort::{Exclusion, Reason};
 use fairtte_data::image::{Pixels, StoreOptions, StoredPixels, prepare_image};
 use fairtte_data::{Cohort, ImageConfig, ImageStore};
 use tempfile::TempDir;
@@ -136,6 +136,64 @@ fn another_size_or_a_changed_image_is_another_store() {
     // Last by its path: the five earlier shards are those of the first store.
     assert_eq!((changed.n(), exclusions.len(), n_decoded), (41, 0, 6));
     assert_eq!(first.n(), 40, "a store in use stays unchanged");
+}
+
+/// A socket has no bytes and cannot be opened, whoever asks: it stands for a file of a network folder that was away.
+#[test]
+#[cfg(unix)]
+fn a_file_that_could_not_be_read_is_tried_again_and_decoded_when_it_can_be() {
+    let (folder, cohort) = folder_of_films();
+    let path = folder.path().join("39.png");
+    std::fs::remove_file(&path).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let time = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let reasons = |exclusions: &[Exclusion]| exclusions.iter().map(|excluded| excluded.reason).collect::<Vec<_>>();
+    let (first, exclusions, _) = open(&cohort, &films(1), &folder);
+    assert_eq!(reasons(&exclusions), [Reason::ImageEmpty, Reason::ImageUnopened]);
+    let (second, exclusions, n_decoded) = open(&cohort, &films(1), &folder);
+    assert_eq!(n_decoded, 0, "it still cannot be read");
+    assert_eq!(exclusions.len(), 2);
+    drop(second);
+    // A file of the same size and time.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::File::create(&path).unwrap().set_modified(time).unwrap();
+    let (third, exclusions, n_decoded) = open(&cohort, &films(1), &folder);
+    assert_eq!(reasons(&exclusions), [Reason::ImageEmpty, Reason::ImageEmpty]);
+    assert_eq!((third.path(), n_decoded), (first.path(), 7), "its shard alone is written again");
+    assert_eq!(open(&cohort, &films(1), &folder).2, 0);
+}
+
+#[test]
+fn changed_voxels_of_a_pair_are_another_store_whichever_half_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut header = make::nifti_bytes([3, 2, 2, 2, 1, 1, 1, 1], 2, 8, Vec::new());
+    header[108..112].copy_from_slice(&0_f32.to_le_bytes());
+    header[344..348].copy_from_slice(b"ni1\0");
+    std::fs::write(at("a.hdr"), &header).unwrap();
+    std::fs::write(at("a.img"), [1_u8, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+    let config = ImageConfig { size: vec![2, 2, 2], ..ImageConfig::default() };
+    let first = |cohort: &Cohort| {
+        let (store, _, _) = open(cohort, &config, &folder);
+        let StoredPixels::Volume(voxels) = store.pixels(0) else { panic!("a volume") };
+        voxels[0]
+    };
+    // The size stays, so that the time alone says that the file changed.
+    let change = |name: &str, bytes: &[u8]| {
+        std::fs::write(at(name), bytes).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+        std::fs::File::options().write(true).open(at(name)).unwrap().set_modified(later).unwrap();
+    };
+    let cohort = make::cohort(folder.path(), &["a.hdr"]);
+    assert_eq!(first(&cohort), 0);
+    change("a.img", &[8, 7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(first(&cohort), u16::MAX);
+    let cohort = make::cohort(folder.path(), &["a.img"]);
+    assert_eq!(first(&cohort), u16::MAX);
+    // A slope of -1 turns dark into bright.
+    header[112..116].copy_from_slice(&(-1_f32).to_le_bytes());
+    change("a.hdr", &header);
+    assert_eq!(first(&cohort), 0);
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod warning;
 
 pub use epoch::EpochReport;
 pub use monitor::{AttributeValidation, GroupValidation, Metrics, Monitor, Predicted, Validation, metrics_of};
-pub use warning::{EQUAL_PREDICTIONS, FIRST_EPOCH, NO_RANKING, UNEQUAL_CENSORING, Warning, Watched};
+pub use warning::{EQUAL_PREDICTIONS, FIRST_EPOCH, NO_RANKING, TRAINING_SAMPLE, UNEQUAL_CENSORING, Warning, Watched};
 
 /// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
 pub const TOLERATED_LOSS: f64 = 0.05;

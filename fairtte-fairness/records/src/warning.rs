@@ -37,3 +37,6 @@ pub const NO_RANKING: &str = "no-ranking";
 
 /// Name of the warning that the groups of an attribute are censored differently.
 pub const UNEQUAL_CENSORING: &str = "unequal-censoring";
+
+/// Name of the warning that the sample of the censoring curve has no events, or no censored samples.
+pub const TRAINING_SAMPLE: &str = "training-sample";

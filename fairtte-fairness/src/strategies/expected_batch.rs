@@ -5,7 +5,7 @@ use fairtte_survival::{SurvivalHead, Targets};
 /// A batch as it is expected on average.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedBatch<'a> {
-    /// `training.batch-size`.
+    /// Samples of a batch.
     pub size: usize,
     /// Loss and prediction rule.
     pub head: &'a dyn SurvivalHead,

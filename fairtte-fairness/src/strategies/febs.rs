@@ -194,7 +194,7 @@ impl Objective for Febs {
     fn watches(&self) -> Vec<Watch> {
         let means = "no weight of a group ever differed from equal weights by 5 % on the mean over an epoch, so the losses of the \
                      groups had no effect";
-        let change = "raise strategy.febs.gamma, unless the groups are fitted alike";
+        let change = "raise `gamma`, unless the groups are fitted alike";
         let equal = if self.of_masks { LARGEST } else { 1.0 };
         vec![unmoved_weights(self.levels.iter(), equal, means, change)]
     }

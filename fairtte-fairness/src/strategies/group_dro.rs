@@ -208,7 +208,7 @@ impl Objective for GroupDro {
         let equal = 1.0 / trained.clone().count() as f64;
         let means =
             "no weight of a group ever differed from equal weights by 5 %, so the losses of the groups had no effect";
-        let change = "raise strategy.group-dro.eta: eta x steps x difference of the groups' losses must be of order 1";
+        let change = "raise `eta`: eta x steps x difference of the groups' losses must be of order 1";
         vec![unmoved_weights(trained, equal, means, change)]
     }
 

@@ -201,7 +201,7 @@ impl Strategy for Lnl {
 
     fn watches(&self) -> Vec<Watch> {
         let means = "the predictor was never better than guessing the group, so it had no effect on the representation";
-        let change = "raise strategy.lnl.predictor-learning-rate, or set strategy.lnl.balanced-sampler if a group is rare; \
+        let change = "raise `predictor-learning-rate`, or set `balanced-sampler` if a group is rare; \
                       if the inputs do not show the group, there is nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }

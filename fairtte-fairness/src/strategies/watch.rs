@@ -24,7 +24,8 @@ pub struct Watch {
     pub warns: Warns,
     /// What it means that the part is idle, without a full stop.
     pub means: &'static str,
-    /// What to change, without a full stop.
+    /// What to change, without a full stop; settings of the strategy, of the training and of the optimiser by their names in
+    /// backquotes.
     pub change: &'static str,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn predictions_differ() -> Watch {
         idle: Idle::Below(SURVIVAL_TOLERANCE),
         warns: Warns::InTheEnd,
         means: "all predictions of the validation part are equal, so the model does not distinguish subjects",
-        change: "lower optimiser.learning-rate, or the weight of the strategy's own term in the loss",
+        change: "lower `learning-rate`, or the weight of the strategy's own term in the loss",
     }
 }
 
@@ -121,8 +122,8 @@ pub(crate) fn first_epoch(strategy: &str, monitor: &str, losses: &[f64], used: u
     (used == 1 && n > 1).then(|| {
         let text = format!(
             "{strategy}: the first of {n} epochs is the best by {monitor}, while the training loss went from {} to {}: the model \
-             may have learnt next to nothing, or overfits from the beginning; try a lower optimiser.learning-rate, pre-trained \
-             weights, larger images, or another training.monitor (with few events, a constant curve can have the best \
+             may have learnt next to nothing, or overfits from the beginning; try a lower `learning-rate`, pre-trained \
+             weights, larger images, or another `monitor` (with few events, a constant curve can have the best \
              likelihood).",
             short(*first),
             short(*last)
@@ -164,7 +165,7 @@ mod tests {
 
     fn watch(idle: Idle, warns: Warns) -> Watch {
         let terms = ["a", "b"].map(str::to_owned).to_vec();
-        Watch { name: "part", terms, idle, warns, means: "nothing was done", change: "raise strategy.x" }
+        Watch { name: "part", terms, idle, warns, means: "nothing was done", change: "raise `x`" }
     }
 
     fn look(idle: Idle, means: &[(&str, f64)]) -> (Option<f64>, bool) {
@@ -223,10 +224,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let expected = "toy: nothing was done (in 2 of 3 epochs, while the weights are those of epoch 1; 0.25 in epoch 3, \
-                        where 1 or more is expected); raise strategy.x.";
+                        where 1 or more is expected); raise `x`.";
         assert_eq!(text(&[Some(2.0), Some(0.5), Some(0.25)], 1), [("part".to_owned(), expected.to_owned())]);
         let expected = "toy: nothing was done (in each of 2 epochs; no batch of epoch 2 had the groups needed); \
-                        raise strategy.x.";
+                        raise `x`.";
         assert_eq!(text(&[Some(0.0), None], 1), [("part".to_owned(), expected.to_owned())]);
         assert_eq!(text(&[Some(0.5), Some(1.5)], 2), []);
     }

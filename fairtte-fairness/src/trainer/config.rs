@@ -69,7 +69,8 @@ impl TrainingConfig {
         let n_ahead = self.prefetch.unwrap_or(0);
         check("prefetch", n_ahead, n_ahead <= 64, "a whole number from 0 to 64 (0 = off)")?;
         let known = self.precision != Precision::F16 || accumulate == 1;
-        let expected = "f32 or bf16 with training.accumulate above 1, because a step of several batches cannot be left out in part";
+        let expected =
+            "f32 or bf16 with accumulate above 1, because a step of several batches cannot be left out in part";
         check("precision", self.precision, known, expected)?;
         self.schedule.validate()
     }

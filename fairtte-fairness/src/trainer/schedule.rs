@@ -1,6 +1,6 @@
 //! Step sizes over a training: a factor of every step size, one value per step of the optimisers.
 //!
-//! With t the step (counted from 0 over all epochs), w the steps of warm-up and T all steps of `training.epochs`:
+//! With t the step (counted from 0 over all epochs), w the steps of warm-up and T all steps of all epochs:
 //! `constant` is 1; `step` is `factor`^floor(epoch / `every`); `cosine` is floor + (1 - floor) (1 + cos(pi (t - w) / (T - w)))
 //! / 2 after the warm-up (Loshchilov & Hutter 2017, arXiv 1608.03983, Equation 5 without restarts). Before step w each is
 //! multiplied by (t + 1) / w (Goyal et al. 2017, arXiv 1706.02677, section 2.2).
@@ -13,7 +13,7 @@
 //! | `cosine` | `floor` | 0 | in [0, 1) | factor at the end |
 //!
 //! Warm-up is a number of steps, not a share of the training, so a training with more epochs continues a shorter one
-//! exactly, except under `cosine`. Several batches that make one step (`training.accumulate`) have one factor.
+//! exactly, except under `cosine`. Several batches that make one step have one factor.
 
 use serde::{Deserialize, Serialize};
 

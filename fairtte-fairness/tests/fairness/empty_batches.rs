@@ -190,7 +190,7 @@ fn a_training_refuses_an_alpha_that_its_events_do_not_allow() {
     let error = train(&alpha(0.9), "cox", TrainingConfig::default(), folder.path(), &mut look).to_string();
     // 1.0247 is below 2, the half of a batch, and above the events in it.
     assert!(error.starts_with("alpha is 0.9") && error.contains("(here 1.0247)"), "{error}");
-    assert!(error.contains("events expected in half of training.batch-size 4, as head cox is split"), "{error}");
+    assert!(error.contains("events expected in half of batch-size 4, as head cox is split"), "{error}");
     assert!(look.seen.is_empty(), "a batch was made");
 }
 

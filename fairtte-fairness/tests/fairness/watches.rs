@@ -62,17 +62,17 @@ fn check(name: &str, change: &str, idle: Value, busy: Value) {
 #[test]
 fn weights_of_groups_that_never_move_are_named_with_their_step_size() {
     let dro = |eta: f64| json!({ "group-dro": { "eta": eta } });
-    check("unmoved-weights", "strategy.group-dro.eta", dro(1e-6), dro(0.5));
+    check("unmoved-weights", "`eta`", dro(1e-6), dro(0.5));
     let febs = |gamma: f64| json!({ "febs": { "gamma": gamma } });
-    check("unmoved-weights", "strategy.febs.gamma", febs(0.0), febs(5.0));
+    check("unmoved-weights", "`gamma`", febs(0.0), febs(5.0));
 }
 
 #[test]
 fn an_adversary_that_learns_nothing_is_named_and_one_that_finds_the_group_is_not() {
     let laftr = |rate: f64| json!({ "laftr": { "mode": "dp", "gamma": 1e-3, "adversary-learning-rate": rate } });
-    check("idle-adversary", "strategy.laftr.aud-steps", laftr(1e-12), laftr(1e-2));
+    check("idle-adversary", "`aud-steps`", laftr(1e-12), laftr(1e-2));
     let lnl = |rate: f64| json!({ "lnl": { "mu": 0.0, "lambda": 0.0, "predictor-learning-rate": rate } });
-    check("idle-adversary", "strategy.lnl.predictor-learning-rate", lnl(1e-12), lnl(1e-2));
+    check("idle-adversary", "`predictor-learning-rate`", lnl(1e-12), lnl(1e-2));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn adversaries_that_learn_at_the_step_size_of_the_network_are_watched_too() {
     let trained = train(&slow, build(&slow, cfair()));
     // Weights that never move: no epoch is better than the first.
     let expected = ["idle-adversary", "first-epoch"].map(str::to_owned).to_vec();
-    assert_eq!(warned(&trained, "optimiser.learning-rate"), (expected, true));
+    assert_eq!(warned(&trained, "`learning-rate`"), (expected, true));
     let mut fast = trial();
     fast.study.spec.optimiser.learning_rate = 5e-3;
     assert_eq!(train(&fast, build(&fast, cfair())).warnings, []);
@@ -96,7 +96,7 @@ fn a_code_that_carries_nothing_is_named_with_the_weight_that_holds_it() {
     trial.study.spec.optimiser.learning_rate = 1e-2;
     trial.epochs = 8;
     let trained = train(&trial, build(&trial, odr(30.0)));
-    let (names, says) = warned(&trained, "strategy.odr.lambda-orthogonality");
+    let (names, says) = warned(&trained, "`lambda-orthogonality`");
     assert!(names.contains(&"empty-code".to_owned()) && says, "{:?}", trained.warnings);
     let trained = train(&trial, build(&trial, odr(0.001)));
     assert_eq!(trained.warnings, [], "{:?}", trained.epochs.last().unwrap().terms);
@@ -114,7 +114,7 @@ fn a_discrepancy_of_nothing_is_named() {
 fn an_average_without_a_valley_is_named() {
     let trial = trial();
     let trained = train(&trial, build(&trial, json!({ "swad": { "n-converge": 4 } })));
-    assert_eq!(warned(&trained, "training.patience"), (vec!["no-valley".to_owned()], true));
+    assert_eq!(warned(&trained, "`patience`"), (vec!["no-valley".to_owned()], true));
 }
 
 /// Trains as another strategy, and predicts the mean of its curves for every sample.

@@ -211,12 +211,12 @@ fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers
     let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
     let message = check(0.2, 33, &NnetSurvival).unwrap_err().to_string();
     let expected = "alpha is 0.2, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 33) \
-                    below training.batch-size 33: otherwise only the largest loss of a batch would count";
+                    below batch-size 33: otherwise only the largest loss of a batch would count";
     assert_eq!(message, expected);
     assert!(check(0.2, 34, &NnetSurvival).is_ok());
     for head in [&deephit as &dyn SurvivalHead, &Cox::default()] {
         let message = check(0.5, 7, head).unwrap_err().to_string();
-        let part = format!("below half of training.batch-size 7, as head {} is split", head.name());
+        let part = format!("below half of batch-size 7, as head {} is split", head.name());
         assert!(message.contains(&part), "{message}");
         assert!(check(0.5, 8, head).is_ok());
     }
@@ -232,7 +232,7 @@ fn with_the_cox_heads_the_check_counts_the_events_of_a_half() {
     let check = |n, head: &dyn SurvivalHead| config.check_batches(&ExpectedBatch::of_training(n, head, &train));
     let message = check(21, &Cox::default()).unwrap_err().to_string();
     let expected = "alpha is 0.5, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 3) below the 3 \
-                    events expected in half of training.batch-size 21, as head cox is split (30 % of the training samples \
+                    events expected in half of batch-size 21, as head cox is split (30 % of the training samples \
                     have one): otherwise only the largest loss of a batch would count";
     assert_eq!(message, expected);
     assert!(check(22, &Cox::default()).is_ok());

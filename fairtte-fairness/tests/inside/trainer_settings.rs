@@ -28,7 +28,7 @@ fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
     }
     assert!(TrainingConfig { precision: Precision::F16, ..least }.validate().is_ok());
     let found = message(TrainingConfig { precision: Precision::F16, accumulate: 2, ..default });
-    assert!(found.starts_with("precision is f16, expected f32 or bf16 with training.accumulate above 1"), "{found}");
+    assert!(found.starts_with("precision is f16, expected f32 or bf16 with accumulate above 1"), "{found}");
     for checkpoint_minutes in [-1.0, 2e6, f64::NAN] {
         let found = message(TrainingConfig { checkpoint_minutes, ..default });
         let expected = "expected a number from 0 to 1e6 (0 = off)";

@@ -137,7 +137,8 @@ fn project(
     let lengths: Array1<f64> = eigen.values.iter().take(n_kept).map(|value| value.sqrt()).collect();
     let mut scores = if !few_samples {
         standardised.dot(&vectors.t())
-    } else if n == standardised.nrows() {
+    } else if fitted_on.iter().copied().eq(0..standardised.nrows()) {
+        // Left singular vectors are the scores of the rows in the order in which they were fitted.
         vectors.t().to_owned() * lengths
     } else {
         // Left singular vectors give the right ones, along which the other rows are projected.
@@ -210,6 +211,16 @@ mod tests {
             }
         }
         assert!(principal_components_fitted(&representation(9, 3), &[], 2).is_err());
+    }
+
+    #[test]
+    fn the_order_of_the_rows_that_components_are_fitted_on_does_not_matter() {
+        let x = representation(9, 15);
+        let (in_order, reversed) = (principal_components(&x, 3).unwrap(), (0..9).rev().collect::<Vec<_>>());
+        let found = principal_components_fitted(&x, &reversed, 3).unwrap();
+        for (found, expected) in found.scores.iter().zip(&in_order.scores) {
+            assert_abs_diff_eq!(*found, *expected, epsilon = 1e-9);
+        }
     }
 
     #[test]

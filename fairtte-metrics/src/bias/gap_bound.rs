@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{LabelPermutations, PermutationTest};
+use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{Bootstrap, Resample, percentile_interval};
 use crate::{GroupId, Groups, MetricError, SubjectId, SurvivalCurves, parallel};
 
@@ -29,9 +30,9 @@ const PAIRS_AT_ONCE: usize = 64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GapBoundSettings {
-    /// Bootstrap replicates of subjects behind the intervals; 0 = no intervals.
+    /// Bootstrap replicates of subjects behind the intervals, at most 1,000,000; 0 = no intervals.
     pub n_replicates: usize,
-    /// Permutations of group labels behind the value of D that chance gives; 0 = none.
+    /// Permutations of group labels behind the value of D that chance gives, at most 1,000,000; 0 = none.
     pub n_permutations: usize,
     /// Level of the intervals.
     pub level: f64,
@@ -111,8 +112,8 @@ impl PairBound {
 /// ```
 ///
 /// # Errors
-/// [`MetricError::InvalidSetting`] with fewer than two models, another grid than that of `fitted`, a grid of one time or a level
-/// outside (0, 1); [`MetricError::LengthMismatch`] if the numbers of samples differ.
+/// [`MetricError::InvalidSetting`] with fewer than two models, another grid than that of `fitted`, a grid of one time, a level
+/// outside (0, 1) or too many replicates or permutations; [`MetricError::LengthMismatch`] if the numbers of samples differ.
 pub fn gap_bound(
     models: &[SurvivalCurves],
     fitted: &SurvivalCurves,
@@ -215,6 +216,10 @@ struct Draws<'a> {
 
 impl<'a> Draws<'a> {
     fn new(groups: &'a Groups, subjects: &[SubjectId], settings: &GapBoundSettings) -> Result<Self, MetricError> {
+        if settings.n_replicates > MAX_REPLICATES {
+            let (setting, expected) = ("n-replicates", "a whole number from 0 to 1000000");
+            return Err(MetricError::InvalidSetting { setting, value: settings.n_replicates.to_string(), expected });
+        }
         let membership = groups.membership();
         let permutations = match settings.n_permutations {
             0 => None,

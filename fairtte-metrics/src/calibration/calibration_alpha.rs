@@ -53,7 +53,7 @@ pub struct CalibrationAlpha {
 ///
 /// # Errors
 /// [`MetricError::NoSamples`], [`MetricError::LengthMismatch`] if `curves` has not one row per sample,
-/// [`MetricError::InvalidSetting`] if `replacement` is not a positive finite number or the reading is not valid.
+/// [`MetricError::InvalidSetting`] if `replacement` is not a number from 2^-1022 to 2^52 or the reading is not valid.
 pub fn calibration_alpha(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -61,7 +61,8 @@ pub fn calibration_alpha(
     replacement: f64,
 ) -> Result<CalibrationAlpha, MetricError> {
     if !(f64::MIN_POSITIVE..=1.0 / f64::EPSILON).contains(&replacement) {
-        let (setting, expected) = ("replacement of a cumulative hazard of 0 or infinity", "a positive finite number");
+        let (setting, expected) =
+            ("replacement of a cumulative hazard of 0 or infinity", "a number from 2^-1022 to 2^52");
         return Err(MetricError::InvalidSetting { setting, value: replacement.to_string(), expected });
     }
     let survival = survival_at_own_time(outcomes, curves, reading)?;
@@ -107,7 +108,7 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], array![[0.5]]).unwrap();
         let alpha = |replacement| calibration_alpha(&outcomes, &curves, STEP, replacement);
         assert_eq!(alpha(1e-3).unwrap().alpha, 0.0);
-        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for bad in [0.0, -1.0, 1e16, f64::NAN, f64::INFINITY] {
             assert!(matches!(alpha(bad), Err(MetricError::InvalidSetting { .. })), "{bad}");
         }
     }

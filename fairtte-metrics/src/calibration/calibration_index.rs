@@ -26,6 +26,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::observed_expected::check_time;
 use crate::estimators::cox::{CoxDesign, MOST_COVARIATES, SINGULAR};
 use crate::estimators::cox_lanes::{
     LARGEST, Lane, LaneWeights, Start, WIDTH, by_covariate, exp, lanes_from, predictors,
@@ -74,8 +75,8 @@ pub struct CalibrationIndex {
 ///
 /// # Errors
 /// [`MetricError::NoSamples`]; [`MetricError::LengthMismatch`] if `curves` has not one row per sample;
-/// [`MetricError::BeyondFollowUp`] if no sample is observed at or after `time`; [`MetricError::CalibrationModel`] if the model
-/// cannot be fitted.
+/// [`MetricError::InvalidSetting`] unless `time` is a finite number >= 0; [`MetricError::BeyondFollowUp`] if no sample is observed
+/// then or later; [`MetricError::CalibrationModel`] if the model cannot be fitted.
 pub fn calibration_index(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -84,6 +85,7 @@ pub fn calibration_index(
 ) -> Result<CalibrationIndex, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
+    check_time(time)?;
     index_of_risk(outcomes, &[], curves.risk_at(time, reading), time)
 }
 
@@ -116,6 +118,7 @@ pub fn calibration_slope(
 ) -> Result<f64, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
+    check_time(time)?;
     let predicted = curves.risk_at(time, reading);
     PreparedCalibrationSlope::new(outcomes, &[], &predicted, time)?.weighted(&vec![1; outcomes.n()])
 }

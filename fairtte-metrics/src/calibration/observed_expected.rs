@@ -38,8 +38,8 @@ pub struct ObservedExpected {
 ///
 /// # Errors
 /// [`MetricError::NoSamples`]; [`MetricError::LengthMismatch`] if `curves` has not one row per sample;
-/// [`MetricError::BeyondFollowUp`] if the Kaplan-Meier curve is unknown at `time`; [`MetricError::NoPredictedRisk`] if every
-/// predicted risk is 0.
+/// [`MetricError::InvalidSetting`] unless `time` is a finite number >= 0; [`MetricError::BeyondFollowUp`] if the Kaplan-Meier
+/// curve is unknown then; [`MetricError::NoPredictedRisk`] if every predicted risk is 0.
 pub fn observed_expected(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -48,8 +48,18 @@ pub fn observed_expected(
 ) -> Result<ObservedExpected, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
+    check_time(time)?;
     let risk = curves.risk_at(time, reading);
     PreparedObservedExpected::new(outcomes, risk, time).weighted(&vec![1; outcomes.n()])
+}
+
+/// Refuses what is no time of a follow-up.
+pub(crate) fn check_time(time: f64) -> Result<(), MetricError> {
+    if time.is_finite() && time >= 0.0 {
+        return Ok(());
+    }
+    let (setting, expected) = ("time of the calibration", "a finite number >= 0");
+    Err(MetricError::InvalidSetting { setting, value: time.to_string(), expected })
 }
 
 /// The ratio for any weights of the samples.

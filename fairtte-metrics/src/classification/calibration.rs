@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::logistic::{Cell, Positives, fit};
+use super::logistic::{Cell, Positives, fit, mean_and_deviation};
 use crate::MetricError;
 use crate::classification::ClassPredictions;
 use crate::resampling::bootstrap::quantile;
@@ -168,10 +168,11 @@ fn cells(predictions: &ClassPredictions) -> Result<(Vec<Cell>, Positives), Metri
     check_logits(predictions)?;
     let cell = |p: &f64| Cell { centre: logit(*p), moments: [1.0, 0.0, 0.0, 0.0] };
     let cells: Vec<Cell> = predictions.probability().iter().map(cell).collect();
-    let mut positives = Positives { weight: 0.0, number: 0.0 };
+    let (origin, _) = mean_and_deviation(cells.iter().map(|cell| cell.centre));
+    let mut positives = Positives { weight: 0.0, number: 0.0, origin };
     for (cell, _) in cells.iter().zip(predictions.positive()).filter(|(_, positive)| **positive) {
         positives.weight += 1.0;
-        positives.number += cell.centre;
+        positives.number += cell.centre - origin;
     }
     Ok((cells, positives))
 }

@@ -2,7 +2,9 @@
 //!
 //! Newton steps, halved while the log-likelihood falls. A cell has the sums of w d^k, k = 0 .. 3, of its samples, w their
 //! weights and d their distances from its centre; the function of a sample is then its Taylor polynomial at the centre. Of
-//! samples in cells of their own (d = 0) nothing is approximated; of cells of width h the error is of the order of (h / 2)^4 / 24.
+//! samples in cells of their own (d = 0) nothing is approximated; of cells of width h the error is of the order of
+//! (slope h / 2)^4 / 24. Numbers are counted from their mean: intercept and slope of numbers that are nearly equal and far from 0
+//! would be known from each other but for their last digits.
 
 const MOST_STEPS: usize = 60;
 
@@ -14,11 +16,19 @@ pub(super) struct Cell {
     pub(super) moments: [f64; 4],
 }
 
-/// The positive samples: sums of their weights, and of weights times numbers.
+/// The positive samples: sums of their weights, and of weights times numbers less `origin`, a number among them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Positives {
     pub(super) weight: f64,
     pub(super) number: f64,
+    pub(super) origin: f64,
+}
+
+impl Positives {
+    /// The same with numbers less `origin`.
+    fn less(self, origin: f64) -> Self {
+        Self { weight: self.weight, number: self.number + (self.origin - origin) * self.weight, origin }
+    }
 }
 
 /// What Newton needs at one line.
@@ -61,7 +71,28 @@ fn at(cells: &[Cell], positives: Positives, [intercept, slope]: [f64; 2]) -> At 
 
 /// Intercept and slope of highest likelihood from `start`; with `slope_is_fixed` the intercept alone. `None` if it is not
 /// found.
-pub(super) fn fit(cells: &[Cell], positives: Positives, start: [f64; 2], slope_is_fixed: bool) -> Option<[f64; 2]> {
+pub(super) fn fit(
+    cells: &[Cell],
+    positives: Positives,
+    [intercept, slope]: [f64; 2],
+    slope_is_fixed: bool,
+) -> Option<[f64; 2]> {
+    let n: f64 = cells.iter().map(|cell| cell.moments[0]).sum();
+    let mean = cells.iter().map(|cell| cell.moments[0] * cell.centre + cell.moments[1]).sum::<f64>() / n;
+    let centred: Vec<Cell> = cells.iter().map(|cell| Cell { centre: cell.centre - mean, ..*cell }).collect();
+    let [at_mean, slope] = climb(&centred, positives.less(mean), [intercept + slope * mean, slope], slope_is_fixed)?;
+    Some([at_mean - slope * mean, slope])
+}
+
+/// The mean of some numbers (0 of none) and their standard deviation.
+pub(super) fn mean_and_deviation(numbers: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let n = numbers.clone().count().max(1) as f64;
+    let mean = numbers.clone().sum::<f64>() / n;
+    (mean, (numbers.map(|number| (number - mean).powi(2)).sum::<f64>() / n).sqrt())
+}
+
+/// The same of numbers around 0.
+fn climb(cells: &[Cell], positives: Positives, start: [f64; 2], slope_is_fixed: bool) -> Option<[f64; 2]> {
     let n: f64 = cells.iter().map(|cell| cell.moments[0]).sum();
     let (mut line, mut now) = (start, at(cells, positives, start));
     for _ in 0..MOST_STEPS {
@@ -76,7 +107,8 @@ pub(super) fn fit(cells: &[Cell], positives: Positives, start: [f64; 2], slope_i
         if !step.iter().all(|step| step.is_finite()) {
             return None;
         }
-        if step.iter().all(|step| step.abs() < 1e-11) {
+        // Of nearly equal numbers the slope is large, and so are its last digits.
+        if step.iter().zip(line).all(|(step, line)| step.abs() <= 1e-11 * (1.0 + line.abs())) {
             return Some([line[0] + step[0], line[1] + step[1]]);
         }
         let mut share = 1.0;

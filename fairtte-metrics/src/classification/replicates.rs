@@ -2,18 +2,18 @@
 //!
 //! Samples are sorted by probability once; a replicate is a vector of weights. [`LANES`] replicates go through the sorted
 //! samples side by side, and every metric is read from the same running sums. Cost per block: O(n); the calibration lines take
-//! O(number of cells) per Newton step (`logistic.rs`), with cells of [`CELL`] in the logit.
+//! O(number of cells) per Newton step (`logistic.rs`), with cells of [`CELL`] in the logit, narrower where slopes may be large.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set of the machine")]
 
 use super::calibration::{check_logits, logit};
-use super::logistic::{Cell, Positives, fit};
+use super::logistic::{Cell, Positives, fit, mean_and_deviation};
 use super::scores::{entropy_of, most_false, read_roc, square_of};
 use super::{Bins, CalibrationError, ClassPredictions, Confusion, RocReading};
 use crate::resampling::bootstrap::quantile;
 use crate::resampling::lanes::{LANES, LaneWeights};
 
-/// Width of the cells of the calibration lines in the logit: at slope 1 the remainder of a probability is below 2e-11.
+/// Width of the cells of the calibration lines in the logit at slope 1: the remainder of a probability is below 2e-11.
 const CELL: f64 = 1.0 / 64.0;
 
 /// The metrics, in the order of [`METRICS`](crate::evaluation::CLASS_METRICS).
@@ -61,6 +61,8 @@ pub(crate) struct SortedClasses {
     bins: Vec<(usize, bool)>,
     centres: Vec<f64>,
     has_logits: bool,
+    /// Mean of the logits.
+    origin: f64,
     /// The calibration line and intercept of the samples themselves, where replicates start.
     start: [[f64; 2]; 2],
 }
@@ -90,12 +92,14 @@ impl SortedClasses {
                 d: 0.0,
             });
         }
+        let (origin, deviation) = mean_and_deviation(rows.iter().map(|row| row.x));
+        let width = cell_width(start[0][1], deviation);
         let (mut bins, mut centres, mut first) = (Vec::new(), Vec::new(), 0);
         for k in 0..rows.len() {
             let next = rows.get(k + 1).copied();
             rows[k].is_tied = next.is_some_and(|next| next.p.total_cmp(&rows[k].p).is_eq());
             rows[k].ends_bin = next.is_none_or(|next| bin_of(next.p) != bin_of(rows[k].p));
-            rows[k].ends_cell = next.is_none_or(|next| (next.x / CELL).floor() < (rows[k].x / CELL).floor());
+            rows[k].ends_cell = next.is_none_or(|next| (next.x / width).floor() < (rows[k].x / width).floor());
             if rows[k].ends_bin {
                 bins.push(bin_of(rows[k].p));
             }
@@ -107,7 +111,7 @@ impl SortedClasses {
             }
         }
         let n_called = rows.partition_point(|row| row.p >= readings.threshold);
-        Self { rows, n_called, readings, bins, centres, has_logits, start }
+        Self { rows, n_called, readings, bins, centres, has_logits, origin, start }
     }
 
     /// The metrics in the first `n_draws` lanes of the weights of the samples; `None` where undefined.
@@ -165,7 +169,7 @@ impl SortedClasses {
     fn lines(&self, sums: &Sums, lane: usize) -> (Option<f64>, Option<f64>) {
         let cell = |(centre, moments): (&f64, &[Lanes; 4])| Cell { centre: *centre, moments: moments.map(|m| m[lane]) };
         let cells: Vec<Cell> = self.centres.iter().zip(&sums.cells).map(cell).collect();
-        let positives = Positives { weight: sums.totals[1][lane], number: sums.logits[lane] };
+        let positives = Positives { weight: sums.totals[1][lane], number: sums.logits[lane], origin: self.origin };
         // Pairs in which the positive sample is higher, and lower: without either, the likelihood has no maximum.
         let pairs = sums.totals[0][lane] * sums.totals[1][lane];
         let higher = 0.5 * (sums.twice[lane] - sums.ties[lane]);
@@ -222,7 +226,7 @@ struct Sums {
     /// By run of samples in a bin: sum of p less positive samples.
     bins: Vec<Lanes>,
     cells: Vec<[Lanes; 4]>,
-    /// Sum of the logits of positive samples.
+    /// Sum of the logits of positive samples, less their origin.
     logits: Lanes,
 }
 
@@ -277,7 +281,7 @@ impl Sums {
                 add(&mut cell[2], &weight, row.d * row.d);
                 add(&mut cell[3], &weight, row.d * row.d * row.d);
                 if row.positive {
-                    add(&mut self.logits, &weight, row.x);
+                    add(&mut self.logits, &weight, row.x - classes.origin);
                 }
             }
             if !row.is_tied {
@@ -332,6 +336,13 @@ impl Sums {
             }
         }
     }
+}
+
+/// Width of the cells of logits with this standard deviation, the slope of whose line is `slope`: what a line changes within a cell
+/// is as small as at slope 1. Slopes of replicates are spread by 1 / `deviation` times a number below 1.
+fn cell_width(slope: f64, deviation: f64) -> f64 {
+    let spread = if deviation > 0.0 { deviation.recip() } else { 1.0 };
+    CELL / slope.abs().max(spread).max(1.0)
 }
 
 /// Adds `weight` times `factor`, lane by lane.

@@ -132,6 +132,37 @@ fn what_does_not_exist_has_a_reason() {
     assert!(tpr_at_tnr(&of(&[0.1, 0.3], &[0, 1]), 1.0, RocReading::Step).is_err());
 }
 
+/// Two predictions: the line goes through the observed share of each.
+#[test]
+fn the_line_of_nearly_equal_predictions_is_found() {
+    let logit = |p: f64| p.ln() - (-p).ln_1p();
+    for (p, n_positive) in [([0.018, 0.019], [150, 220]), ([0.982, 0.9821], [9_780, 9_850])] {
+        let class = |k: usize| k / 2 < n_positive[k % 2];
+        let all = ClassPredictions::new((0..20_000).map(|k| p[k % 2]).collect(), (0..20_000).map(class).collect());
+        let line = calibration_line(&all.unwrap()).unwrap();
+        let share = n_positive.map(|n| logit(n as f64 / 10_000.0));
+        let slope = (share[1] - share[0]) / (logit(p[1]) - logit(p[0]));
+        assert!((line.slope / slope - 1.0).abs() < 1e-9, "{line:?}, {slope}");
+        assert!((line.intercept / (share[0] - slope * logit(p[0])) - 1.0).abs() < 1e-9, "{line:?}");
+    }
+}
+
+/// A slope of 156 over logits that differ by 0.02: replicates have it too, from wherever they start.
+#[test]
+fn replicates_have_the_line_of_nearly_equal_predictions() {
+    let probability = (0..400).map(|k| 0.018 + 1e-6 * f64::from(k)).collect();
+    let class = |k: u32| f64::from(k * 7919 % 1000) / 1000.0 < 0.1 + 0.002 * f64::from(k);
+    let all = ClassPredictions::new(probability, (0..400).map(class).collect()).unwrap();
+    let line = calibration_line(&all).unwrap();
+    assert!(line.slope > 100.0);
+    for start in [[line.intercept, line.slope], [0.0, 1.0]] {
+        let readings = Readings { threshold: 0.5, tnr: 0.8, error: CalibrationError::default() };
+        let sorted = SortedClasses::new(&all, readings, [start, [0.0, 1.0]]);
+        let found = sorted.values(&vec![[1; LANES]; all.n()], 1)[0][5].unwrap();
+        assert!((found / line.slope - 1.0).abs() < 1e-9, "{found}, {line:?}");
+    }
+}
+
 #[test]
 fn at_a_horizon_whoever_is_censored_before_is_counted_and_weighted_for() {
     let outcomes =

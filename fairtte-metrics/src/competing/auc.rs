@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::curves::check_grid;
+use crate::ids::to_u32;
 use crate::rank::AucTd;
 use crate::weights::check_weights;
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
@@ -74,26 +75,45 @@ pub fn cause_auc(
 /// The AUC at several times, ready for any weights of the samples.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedCauseAuc {
-    n: usize,
     times: Vec<f64>,
+    /// 1 / G(T-) of every sample; 0 where it does not exist.
+    before: Vec<f64>,
     /// By time, or why a weight does not exist there.
-    sorted: Vec<Result<SortedRows, MetricError>>,
+    sorted: Vec<Result<SortedSteps, MetricError>>,
 }
 
-/// Rows by falling risk at one time.
+/// Cases and controls by falling risk at one time.
 #[derive(Clone, Debug)]
-struct SortedRows {
-    rows: Vec<Row>,
+struct SortedSteps {
+    steps: Vec<Step>,
+    /// 1 / G(t), the weight of those followed beyond the time.
+    at: f64,
 }
 
-/// A case or a control.
+/// A sample, whether its prediction equals that of the one before it, and what it is: there is one per sample and time, so it is
+/// small.
 #[derive(Clone, Copy, Debug)]
-struct Row {
-    sample: usize,
-    /// Whether its prediction equals that of the one before it.
-    is_tied: bool,
-    case: f64,
-    control: f64,
+struct Step(u32);
+
+impl Step {
+    const TIED: u32 = 1 << 31;
+    const CASE: u32 = 1 << 30;
+    /// Followed beyond the time: a control, whose weight is that of the time.
+    const SURVIVOR: u32 = 1 << 29;
+
+    fn new(sample: usize, kind: u32) -> Self {
+        let sample = to_u32(sample);
+        assert!(sample < Self::SURVIVOR, "fewer than 2^29 samples");
+        Self(sample | kind)
+    }
+
+    fn sample(self) -> usize {
+        (self.0 & (Self::SURVIVOR - 1)) as usize
+    }
+
+    fn is(self, kind: u32) -> bool {
+        self.0 & kind != 0
+    }
 }
 
 impl PreparedCauseAuc {
@@ -110,67 +130,77 @@ impl PreparedCauseAuc {
         if outcomes.n() == 0 {
             return Err(MetricError::NoSamples);
         }
+        let before = outcomes.time().iter().map(|time| censoring.weight_before(*time).unwrap_or(0.0)).collect();
         let at = |time: &f64| {
-            SortedRows::new((outcomes, competing), &without.all_at(*time, reading), censoring, (*time, controls))
+            SortedSteps::new((outcomes, competing), &without.all_at(*time, reading), censoring, (*time, controls))
         };
-        Ok(Self { n: outcomes.n(), times: times.to_vec(), sorted: times.iter().map(at).collect() })
+        Ok(Self { times: times.to_vec(), before, sorted: times.iter().map(at).collect() })
     }
 
     /// The AUC at every time of the sample in which row `i` occurs `weights[i]` times; O(n) per time.
     pub(crate) fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
-        check_weights(weights, self.n)?;
+        check_weights(weights, self.before.len())?;
         Ok(self.at_times(weights))
     }
 
     fn at_times(&self, weights: &[u32]) -> AucTd {
-        let at = |(sorted, time): (&Result<SortedRows, MetricError>, &f64)| {
-            sorted.as_ref().map_err(MetricError::clone)?.auc(weights, *time)
+        let at = |(sorted, time): (&Result<SortedSteps, MetricError>, &f64)| {
+            sorted.as_ref().map_err(MetricError::clone)?.auc(weights, &self.before, *time)
         };
         AucTd::new(&self.times, self.sorted.iter().zip(&self.times).map(at).collect())
     }
 }
 
-impl SortedRows {
+impl SortedSteps {
     fn new(
         (outcomes, competing): (&Outcomes, &[bool]),
         without: &[f64],
         censoring: &CensoringCurve,
         (t, controls): (f64, Controls),
     ) -> Result<Self, MetricError> {
-        let mut rows = Vec::new();
+        let (mut steps, mut at) = (Vec::new(), 0.0);
         for (row, other) in competing.iter().enumerate() {
             let time = outcomes.time()[row];
-            let mut add = |case: f64, control: f64| rows.push(Row { sample: row, is_tied: false, case, control });
             if time > t {
-                add(0.0, censoring.weight_at(t)?);
+                at = censoring.weight_at(t)?;
+                steps.push(Step::new(row, Step::SURVIVOR));
             } else if outcomes.event()[row] {
-                add(censoring.weight_before(time)?, 0.0);
+                censoring.weight_before(time)?;
+                steps.push(Step::new(row, Step::CASE));
             } else if *other && controls == Controls::WithoutTheCause {
-                add(0.0, censoring.weight_before(time)?);
+                censoring.weight_before(time)?;
+                steps.push(Step::new(row, 0));
             }
         }
         // The lowest probability of staying without the cause is the highest risk.
-        rows.sort_by(|a, b| without[a.sample].total_cmp(&without[b.sample]));
-        for k in 1..rows.len() {
-            rows[k].is_tied = without[rows[k].sample].total_cmp(&without[rows[k - 1].sample]).is_eq();
+        steps.sort_by(|a, b| without[a.sample()].total_cmp(&without[b.sample()]));
+        for k in 1..steps.len() {
+            if without[steps[k].sample()].total_cmp(&without[steps[k - 1].sample()]).is_eq() {
+                steps[k].0 |= Step::TIED;
+            }
         }
-        Ok(Self { rows })
+        steps.shrink_to_fit();
+        Ok(Self { steps, at })
     }
 
-    fn auc(&self, weights: &[u32], t: f64) -> Result<f64, MetricError> {
+    /// `before` has the weights of cases and of those who had another cause.
+    fn auc(&self, weights: &[u32], before: &[f64], t: f64) -> Result<f64, MetricError> {
         let (mut cases, mut controls, mut score) = (0.0, 0.0, 0.0);
         // Cases with a higher risk than the tied ones, and the tied ones.
         let (mut tied_cases, mut tied_controls) = (0.0, 0.0);
-        for row in &self.rows {
-            if !row.is_tied {
+        for step in &self.steps {
+            if !step.is(Step::TIED) {
                 score += tied_controls * (cases + 0.5 * tied_cases);
                 cases += tied_cases;
                 controls += tied_controls;
                 (tied_cases, tied_controls) = (0.0, 0.0);
             }
-            let weight = f64::from(weights[row.sample]);
-            tied_cases += weight * row.case;
-            tied_controls += weight * row.control;
+            let weight = f64::from(weights[step.sample()]);
+            if step.is(Step::CASE) {
+                tied_cases += weight * before[step.sample()];
+            } else {
+                tied_controls += weight * if step.is(Step::SURVIVOR) { self.at } else { before[step.sample()] };
+            }
         }
         score += tied_controls * (cases + 0.5 * tied_cases);
         cases += tied_cases;

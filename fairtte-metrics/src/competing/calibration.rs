@@ -9,6 +9,7 @@
 //! the measure of the same name in [`crate::calibration`].
 
 use crate::calibration::calibration_index::{PreparedCalibrationSlope, index_of_risk};
+use crate::calibration::observed_expected::check_time;
 use crate::calibration::{CalibrationIndex, ObservedExpected};
 use crate::competing::{CompetingOutcomes, IncidenceCurves};
 use crate::estimators::kaplan_meier::check_level;
@@ -34,8 +35,8 @@ use crate::{MetricError, Outcomes, Reading};
 ///
 /// # Errors
 /// [`MetricError::UnknownCause`]; [`MetricError::NoSamples`]; [`MetricError::LengthMismatch`] if `curves` has not one row per
-/// sample; [`MetricError::BeyondFollowUp`] if the incidence is unknown at `time`; [`MetricError::NoPredictedRisk`] if every
-/// predicted risk is 0.
+/// sample; [`MetricError::InvalidSetting`] unless `time` is a finite number >= 0; [`MetricError::BeyondFollowUp`] if the incidence is
+/// unknown then; [`MetricError::NoPredictedRisk`] if every predicted risk is 0.
 pub fn cause_observed_expected(
     outcomes: &CompetingOutcomes,
     cause: u32,
@@ -99,8 +100,8 @@ pub fn cause_calibration_slope(
 /// ```
 ///
 /// # Errors
-/// [`MetricError::UnknownCause`], [`MetricError::LengthMismatch`], [`MetricError::InvalidSetting`] for a level outside (0, 1)
-/// or for no bin, or more bins than samples.
+/// [`MetricError::UnknownCause`], [`MetricError::LengthMismatch`], [`MetricError::InvalidSetting`] for a time that is no finite
+/// number >= 0, for a level outside (0, 1), for no bin, or more bins than samples.
 pub fn cause_calibration_bins(
     outcomes: &CompetingOutcomes,
     cause: u32,
@@ -130,6 +131,7 @@ fn risk_at(
 ) -> Result<Vec<f64>, MetricError> {
     curves.without().check_rows(outcomes.n())?;
     reading.validate()?;
+    check_time(time)?;
     Ok(curves.all_at(time, reading))
 }
 
@@ -252,6 +254,30 @@ mod tests {
             prop_assert_eq!(own, calibration_index(events, survival, 3.0, reading));
             let own = cause_calibration_slope(&sample.outcomes, 1, &sample.curves, 3.0, reading);
             prop_assert_eq!(own, calibration_slope(events, survival, 3.0, reading));
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        let outcomes = CompetingOutcomes::new(vec![1.0, 1.5, 3.0, 4.0], vec![1, 2, 1, 0]).unwrap();
+        let incidence = ndarray::array![[0.5], [0.4], [0.5], [0.6]];
+        let curves = IncidenceCurves::new(vec![2.0], incidence).unwrap();
+        let (events, without, reading) = (outcomes.all_causes(), curves.without(), Reading::Step);
+        for time in [f64::NAN, -1.0, f64::INFINITY] {
+            let refused = [
+                cause_observed_expected(&outcomes, 1, &curves, time, reading).err(),
+                cause_calibration_index(&outcomes, 1, &curves, time, reading).err(),
+                cause_calibration_slope(&outcomes, 1, &curves, time, reading).err(),
+                cause_calibration_bins(&outcomes, 1, &curves, time, reading, 2, 0.95).err(),
+                observed_expected(events, without, time, reading).err(),
+                calibration_index(events, without, time, reading).err(),
+                calibration_slope(events, without, time, reading).err(),
+            ];
+            for (place, error) in refused.into_iter().enumerate() {
+                let is_about_time =
+                    matches!(error, Some(MetricError::InvalidSetting { setting: "time of the calibration", .. }));
+                assert!(is_about_time, "{place} {time}: {error:?}");
+            }
         }
     }
 }

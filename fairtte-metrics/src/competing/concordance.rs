@@ -133,12 +133,12 @@ struct Row {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    /// 1 / G(T-).
+    /// 1 / G(T-), with T <= tau.
     Competing(Result<f64, MetricError>),
     /// 1 / G(T-), with T <= tau.
     Case(Result<f64, MetricError>),
-    /// An event of the cause beyond tau.
-    LateCase,
+    /// An event beyond tau, which no case comes after: it needs no weight.
+    Late,
     Censored,
 }
 
@@ -165,10 +165,10 @@ impl PreparedCauseConcordance {
         let row = |row: usize| {
             let time = outcomes.time()[row];
             let kind = match (outcomes.event()[row], competing[row]) {
-                (true, _) if time <= tau => Kind::Case(censoring.weight_before(time)),
-                (true, _) => Kind::LateCase,
-                (_, true) => Kind::Competing(censoring.weight_before(time)),
-                _ => Kind::Censored,
+                (false, false) => Kind::Censored,
+                _ if time > tau => Kind::Late,
+                (true, _) => Kind::Case(censoring.weight_before(time)),
+                (false, true) => Kind::Competing(censoring.weight_before(time)),
             };
             let rank = different.partition_point(|value| *value < risk.values()[row]);
             Row { sample: row, kind, rank }
@@ -245,16 +245,24 @@ impl PreparedCauseConcordance {
         let mut before = Fenwick::<f64>::default();
         before.reset(self.n_ranks);
         let (mut n_before, mut n_pairs) = (0, 0);
+        // Of a competing event without a weight, why: it matters as soon as a case comes after it.
+        let mut unweighted = None;
         // Competing events come before cases at one time.
         for row in &self.rows {
             let count = weights[row.sample];
             match &row.kind {
                 _ if count == 0 => {}
                 Kind::Competing(weight) => {
-                    before.add(row.rank, f64::from(count) * weight.clone()?);
                     n_before += u64::from(count);
+                    match weight {
+                        Ok(weight) => before.add(row.rank, f64::from(count) * weight),
+                        Err(reason) => unweighted = unweighted.or(Some(reason)),
+                    }
                 }
                 Kind::Case(weight) if n_before > 0 => {
+                    if let Some(reason) = unweighted {
+                        return Err(reason.clone());
+                    }
                     let (lower, up_to, all) = (before.sum_to(row.rank), before.sum_to(row.rank + 1), before.total());
                     n_pairs += u64::from(count) * n_before;
                     sums.add(f64::from(count) * weight.clone()?, lower, (up_to - lower).max(0.0), all);
@@ -270,7 +278,7 @@ impl Kind {
     fn place(&self) -> u8 {
         match self {
             Self::Competing(_) => 0,
-            Self::Case(_) | Self::LateCase => 1,
+            Self::Case(_) | Self::Late => 1,
             Self::Censored => 2,
         }
     }
@@ -381,6 +389,25 @@ mod tests {
                 (weighted, repeated) => prop_assert_eq!(weighted.is_err(), repeated.is_err()),
             }
         }
+    }
+
+    /// All are compared with weight 1, as long as the training sample was followed; nobody needs a weight after the last case.
+    #[test]
+    fn a_competing_event_after_the_last_case_needs_no_weight() {
+        let train = Outcomes::new(vec![1.0, 3.0], vec![true; 2]).unwrap();
+        let censoring = CensoringCurve::fit(&train, crate::CensoringTies::EventsFirst).unwrap();
+        let risk = Risk::new(vec![0.6, 0.9, 0.5, 0.7]).unwrap();
+        let c = |cause_of_last: u32, tau| {
+            let outcomes = CompetingOutcomes::new(vec![1.0, 2.0, 4.0, 5.0], vec![1, 1, 2, cause_of_last]).unwrap();
+            cause_concordance(&outcomes, 1, &risk, &censoring, tau)
+        };
+        // The case at 1 is below two of three who outlive it, that at 2 above both.
+        for tau in [None, Some(2.5)] {
+            let found = c(0, tau).unwrap();
+            assert_eq!((found.value, found.n_outliving, found.n_competing), (0.6, 5, 0));
+        }
+        assert_eq!(c(1, None), Err(MetricError::BeyondCensoringCurve { time: 4.0, last: 3.0 }));
+        assert_eq!(c(1, Some(2.5)).unwrap().value, 0.6);
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{MetricError, Outcomes};
 
+/// All up to the largest number are kept.
+const MOST_CAUSES: u32 = 100_000;
+
 /// Observed times and causes of `n` samples: cause 0 = censored, 1, 2, .. = an event of that cause.
 ///
 /// An event of one cause ends the observation of all others: a subject who died of cause 2 has no event of cause 1 later.
@@ -33,7 +36,8 @@ impl CompetingOutcomes {
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidTime`] if a time is not a finite
-    /// number >= 0, [`MetricError::NoEvents`] if every sample is censored, so that there are no causes.
+    /// number >= 0, [`MetricError::NoEvents`] if every sample is censored, so that there are no causes,
+    /// [`MetricError::InvalidSetting`] for a number above 100,000 ([`of_known_causes`](Self::of_known_causes) has no limit).
     pub fn new(time: Vec<f64>, cause: Vec<u32>) -> Result<Self, MetricError> {
         let n_causes = cause.iter().copied().max().unwrap_or(0);
         if n_causes == 0 && time.len() == cause.len() {
@@ -45,8 +49,12 @@ impl CompetingOutcomes {
     /// As [`new`](Self::new), with `n_causes` causes, of which some may have no event.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new) for lengths and times; [`MetricError::UnknownCause`] for a cause beyond `n_causes`.
+    /// Those of [`new`](Self::new) for lengths, times and numbers; [`MetricError::UnknownCause`] for a cause beyond `n_causes`.
     pub fn with_causes(time: Vec<f64>, cause: Vec<u32>, n_causes: u32) -> Result<Self, MetricError> {
+        if n_causes > MOST_CAUSES {
+            let (setting, expected) = ("number of causes", "at most 100000");
+            return Err(MetricError::InvalidSetting { setting, value: n_causes.to_string(), expected });
+        }
         if let Some(beyond) = cause.iter().find(|cause| **cause > n_causes) {
             return Err(MetricError::UnknownCause { cause: *beyond, n_causes });
         }
@@ -184,6 +192,7 @@ mod tests {
         assert!(matches!(new(&[1.0], &[1, 0]), Err(MetricError::LengthMismatch { found: 2, expected: 1, .. })));
         let beyond = CompetingOutcomes::with_causes(vec![1.0], vec![3], 2);
         assert_eq!(beyond, Err(MetricError::UnknownCause { cause: 3, n_causes: 2 }));
+        assert!(matches!(new(&[1.0], &[u32::MAX]), Err(MetricError::InvalidSetting { .. })));
         let two = new(&[1.0], &[2]).unwrap();
         for cause in [0, 3] {
             assert_eq!(two.of_cause(cause), Err(MetricError::UnknownCause { cause, n_causes: 2 }));

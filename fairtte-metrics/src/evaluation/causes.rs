@@ -200,6 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_without_events_of_the_cause_says_so_and_not_that_nothing_was_observed() {
+        let mut cohort = Cohort::new(2);
+        let others = cohort.outcomes.cause().iter().map(|cause| if *cause == 1 { 0 } else { *cause }).collect();
+        cohort.outcomes = CompetingOutcomes::with_causes(cohort.outcomes.time().to_vec(), others, 2).unwrap();
+        let report = cohort.evaluate(&settings()).unwrap();
+        let reason = Some("none of 180 samples has an observed event of the cause");
+        assert_eq!(report.times_undefined.as_deref(), reason);
+        for name in ["cause-c", "cause-c-td", "cause-ibs"] {
+            assert_eq!(report.metric(name).and_then(|metric| metric.overall.undefined.as_deref()), reason, "{name}");
+        }
+    }
+
+    #[test]
     fn several_models_of_a_cause_are_each_evaluated_as_alone_and_subtracted() {
         let cohort = Cohort::new(2);
         let Cohort { subjects, outcomes, curves, censoring, groups } = &cohort;

@@ -15,7 +15,7 @@ use crate::resampling::bootstrap::quantile;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// Ranges that differ more than this have hardly any overlap.
-const FAR: f64 = 50.0;
+pub(super) const FAR: f64 = 50.0;
 
 /// Mean distance from the Kaplan-Meier curve, above which a mean curve is far from it.
 const DISTANT: f64 = 0.05;
@@ -176,11 +176,11 @@ pub fn check_units(outcomes: &Outcomes, curves: &SurvivalCurves, reading: Readin
 }
 
 /// The mean curve and the observed one, each on its own times.
-struct Ranges<'a> {
-    grid: &'a [f64],
-    mean: &'a [f64],
-    observed: KaplanMeier,
-    latest: f64,
+pub(super) struct Ranges<'a> {
+    pub(super) grid: &'a [f64],
+    pub(super) mean: &'a [f64],
+    pub(super) observed: KaplanMeier,
+    pub(super) latest: f64,
 }
 
 impl Ranges<'_> {
@@ -190,7 +190,7 @@ impl Ranges<'_> {
     }
 
     /// Of the factors that bring the two ranges within a factor of 2, that with which the curves fit best.
-    fn factor(&self) -> Option<UnitFactor> {
+    pub(super) fn factor(&self) -> Option<UnitFactor> {
         let both = |(factor, smaller, larger)| {
             [(smaller, larger, true), (larger, smaller, false)].map(|(curves, outcomes, multiply)| UnitFactor {
                 curves,
@@ -205,7 +205,7 @@ impl Ranges<'_> {
         candidates.min_by(|one, other| distance(one).total_cmp(&distance(other)))
     }
 
-    fn fit_only_by(&self, factor: &UnitFactor) -> bool {
+    pub(super) fn fit_only_by(&self, factor: &UnitFactor) -> bool {
         let as_given = self.distance(1.0);
         as_given > DISTANT && self.distance(factor.scale()) < 0.5 * as_given
     }

@@ -180,18 +180,20 @@ fn larger_gap(input: &Input<'_>, evaluated: &Evaluated<'_>, first: usize, attrib
     let gap = |metric| evaluated.comparison(metric, attribute, Comparison::Gap, min_events);
     let compared: Vec<&Slice> = evaluated.defined(first, attribute, min_events).collect();
     let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
-    let estimate = Summary { input, evaluated }.estimate(&gap(first).larger(&gap(first + 1)), &rows);
+    let summary = Summary { input, evaluated };
+    let estimate = summary.estimate(&gap(first).larger(&gap(first + 1)), &rows);
     // Both gaps lie in their intervals at once if each does with half of the error (Bonferroni).
     let level = 1.0 - (1.0 - input.settings.level) / 2.0;
     let settings = EvaluationSettings { level, ..input.settings.clone() };
     let interval = |metric| evaluated.simultaneous_interval(metric, attribute, Comparison::Gap, min_events, &settings);
-    match interval(first).zip(interval(first + 1)).filter(|_| estimate.value.is_some()) {
+    let estimate = match interval(first).zip(interval(first + 1)).filter(|_| estimate.value.is_some()) {
         Some((first, second)) => {
             let (lower, upper) = (first.0.max(second.0), first.1.max(second.1));
             Estimate { lower: Some(lower), upper: Some(upper), interval_undefined: None, ..estimate }
         }
         None => estimate,
-    }
+    };
+    summary.cautioned(first, estimate, &compared)
 }
 
 /// The whole sample or one group, with its risks and weights.

@@ -39,6 +39,17 @@ impl UnitFactor {
     }
 }
 
+/// What to do with training times that disagree with evaluated ones: those are the `outcomes` of `factor`, and the training times its
+/// `curves`.
+pub(crate) fn of_training_times(factor: Option<&UnitFactor>) -> String {
+    let same = "if the unit is the same, censor the longer of the two where the other ends";
+    let Some(UnitFactor { curves, outcomes, factor, multiply }) = factor else {
+        return format!("they hardly overlap, expected the same unit of time; {same}");
+    };
+    let verb = if *multiply { "divide" } else { "multiply" };
+    format!("they look like {curves} and {outcomes}; {verb} the training times by {factor}; {same}")
+}
+
 impl fmt::Display for UnitFactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { curves, outcomes, factor, multiply } = self;

@@ -55,22 +55,25 @@ pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
     },
 ];
 
-/// Evaluates `curves` against `outcomes`: C^td, AUC^td and IBS for the whole sample and for every group of every
-/// attribute, with gap, ratio, worst group and equity scaling, the differences of every two groups, and with bootstrap
-/// intervals.
+/// Evaluates `curves` against `outcomes`: the metrics of the settings (by default C^td, AUC^td, IBS and calibration) for the whole
+/// sample and for every group of every attribute, with gap, ratio, worst group and equity scaling, the differences of every two
+/// groups, and with bootstrap intervals.
 ///
 /// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
 /// all-censored group, no usable evaluation time) is reported with its reason. For intersections of attributes add
 /// [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
-/// [`evaluate_models`](crate::evaluation::evaluate_models), for any other metric
-/// [`evaluate_metric`](crate::evaluation::evaluate_metric).
+/// [`evaluate_models`](crate::evaluation::evaluate_models), for a metric that has no name
+/// [`evaluate_metric`](crate::evaluation::evaluate_metric), for one of several causes
+/// [`evaluate_cause`](crate::evaluation::evaluate_cause).
 ///
-/// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
-/// result does not depend on the number of threads.
+/// Cost of the default rank metrics and IBS: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over
+/// replicates; the result does not depend on the number of threads. Other metrics are recomputed for every group and replicate.
 ///
 /// # Errors
 /// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples, those
-/// of [`EvaluationSettings::validate`], and those of
+/// of [`EvaluationSettings::validate`], [`MetricError::UnknownReference`] for a reference that is not there,
+/// [`MetricError::NeedsCauses`] for a metric of one of several causes, [`MetricError::Stopped`] if the evaluation was ended, and those
+/// of [`Stratify::strata`](crate::resampling::Stratify::strata) and
 /// [`Bootstrap::stratified`](crate::resampling::Bootstrap::stratified) if strata are set.
 pub fn evaluate(
     subjects: &[SubjectId],
@@ -118,10 +121,11 @@ pub(crate) struct ChosenTimes {
 
 impl ChosenTimes {
     pub(crate) fn of(input: &Input<'_>, censoring: &CensoringCurve, covered: Covered) -> Self {
-        let Input { outcomes, settings, .. } = *input;
-        let window = choose_times(outcomes, censoring, covered, settings);
+        let Input { outcomes, competing, settings, .. } = *input;
+        let reason = |error: MetricError| if competing.is_some() { error.of_cause() } else { error };
+        let window = choose_times(outcomes, censoring, covered, settings).map_err(reason);
         let known = KnownTimes::of(outcomes, covered);
-        let horizon = choose_horizon(outcomes, window.as_ref().ok(), known, settings);
+        let horizon = choose_horizon(outcomes, window.as_ref().ok(), known, settings).map_err(reason);
         Self { window, horizon, known }
     }
 

@@ -67,7 +67,13 @@ impl Input<'_> {
             let what = "subjects";
             return Err(MetricError::LengthMismatch { what, found: self.subjects.len(), expected: n });
         }
-        if n == 0 { Err(MetricError::NoSamples) } else { self.check_reference() }
+        if n == 0 {
+            return Err(MetricError::NoSamples);
+        }
+        if let Some(found) = self.groups.iter().map(Groups::n).find(|found| *found != n) {
+            return Err(MetricError::LengthMismatch { what: "group memberships", found, expected: n });
+        }
+        self.check_reference()
     }
 
     /// Which of some rows had an event of another cause.

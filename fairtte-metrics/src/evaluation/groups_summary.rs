@@ -190,7 +190,8 @@ fn median_follow_up(outcomes: &Outcomes) -> Result<Option<f64>, MetricError> {
     }
     let censored = outcomes.event().iter().map(|event| !event).collect();
     let curve = KaplanMeier::fit(&Outcomes::new(outcomes.time().to_vec(), censored)?)?;
-    let place = curve.survival().iter().position(|survival| *survival <= 0.5);
+    // A product that is 1/2 may be rounded to a little more.
+    let place = curve.survival().iter().position(|survival| *survival <= 0.5 * (1.0 + 1e-12));
     Ok(place.map(|place| curve.times()[place]))
 }
 
@@ -264,6 +265,9 @@ mod tests {
         // A censoring at the time of an event: 2 of 4 at risk at 2, which is exactly 1/2.
         let tied = outcomes(&[(2.0, true), (2.0, false), (2.0, false), (5.0, true)]);
         assert_eq!(median_follow_up(&tied), Ok(Some(2.0)));
+        // 12 of 24 are left, and 23/24 * 22/23 * .. * 12/13 is rounded to more than 1/2.
+        let many: Vec<(f64, bool)> = (1..=24).map(|k| (f64::from(k), false)).collect();
+        assert_eq!(median_follow_up(&outcomes(&many)), Ok(Some(12.0)));
         // One of three is censored first, then none: the curve stays at 2/3.
         assert_eq!(median_follow_up(&outcomes(&[(1.0, false), (2.0, true), (3.0, true)])), Ok(None));
         assert_eq!(median_follow_up(&outcomes(&[])), Ok(None));

@@ -35,6 +35,7 @@ pub(crate) mod simultaneous;
 pub(crate) mod stop;
 pub(crate) mod summary;
 pub(crate) mod time_window;
+mod training_times;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use at_risk::NumbersAtRisk;
@@ -78,3 +79,4 @@ pub use settings::EvaluationSettings;
 pub use stop::Stop;
 pub use summary::{CAUTION_OF_DISTANCES, FEW_FOR_INTERVALS};
 pub use time_window::TimeWindow;
+pub use training_times::check_training_times;

@@ -122,6 +122,7 @@ pub fn compare_models(
     check_names(&names)?;
     let input = Input { subjects, outcomes, competing: None, groups, settings };
     input.check()?;
+    models.iter().try_for_each(|(_, curves)| curves.check_rows(outcomes.n()))?;
     let (chosen, every_two) = (ChosenTimes::of_models(models, &input, censoring), every_two(models.len()));
     let predictions = predictions(models, censoring, &chosen);
     let compare = |metric: &Requested<'_>| compare_pairs(&names, &every_two, metric.evaluated, metric.place, settings);

@@ -169,9 +169,6 @@ impl EvaluationSettings {
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
     }
 
-    /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
-    /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
-    ///
     /// The same settings for the evaluation of one of several causes: in place of the default metrics those of a cause.
     #[must_use]
     pub fn of_cause(&self) -> Self {
@@ -191,7 +188,8 @@ impl EvaluationSettings {
         check_causes(&self.of_cause().requested_metrics()?, true)
     }
 
-    /// The metrics named here, for each of the thresholds where it needs one.
+    /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
+    /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
     ///
     /// # Errors
     /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, for one that is named twice, or for

@@ -171,9 +171,12 @@ impl<T> PerGroup<T> {
         for group in &mut self.groups {
             group.n_comparable = match &group.value {
                 Ok(value) => Some(count(value)),
-                Err(MetricError::NoSamples | MetricError::NoEvents { .. } | MetricError::NoComparablePairs { .. }) => {
-                    Some(0)
-                }
+                Err(
+                    MetricError::NoSamples
+                    | MetricError::NoEvents { .. }
+                    | MetricError::NoEventsOfCause { .. }
+                    | MetricError::NoComparablePairs { .. },
+                ) => Some(0),
                 Err(_) => None,
             };
         }

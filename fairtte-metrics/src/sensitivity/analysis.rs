@@ -1,10 +1,11 @@
 //! The whole analysis: follow-up, imputation, metrics at every delta, tipping points.
 
+use crate::evaluation::ScoredCohort;
 use crate::evaluation::evaluate::ChosenTimes;
 use crate::evaluation::evaluated::Input;
 use crate::evaluation::time_window::Covered;
 use crate::fairness::Comparison;
-use crate::resampling::IntervalMethod;
+use crate::resampling::{Bootstrap, IntervalMethod};
 use crate::sensitivity::assemble::Assembly;
 use crate::sensitivity::completed::Analysis;
 use crate::sensitivity::impute::{Sample, Strata, predictions};
@@ -71,15 +72,34 @@ pub fn sensitivity(
     settings: &EvaluationSettings,
     sensitivity: &SensitivitySettings,
 ) -> Result<SensitivityReport, MetricError> {
+    let names: Vec<&str> = groups.iter().map(Groups::attribute).collect();
+    sensitivity_of(&ScoredCohort { subjects, outcomes, curves, censoring, groups }, &names, settings, sensitivity)
+}
+
+/// As [`sensitivity()`], for the attributes of these names alone. The bootstrap may draw within the levels of the others too, and
+/// the settings may name their references.
+///
+/// # Errors
+/// Those of [`sensitivity()`]; [`MetricError::UnknownAttribute`] for a name that no groups have.
+pub fn sensitivity_of(
+    cohort: &ScoredCohort<'_>,
+    attributes: &[&str],
+    settings: &EvaluationSettings,
+    sensitivity: &SensitivitySettings,
+) -> Result<SensitivityReport, MetricError> {
+    let ScoredCohort { subjects, outcomes, curves, censoring, groups } = *cohort;
     Input { subjects, outcomes, groups, settings, competing: None }.check()?;
     curves.check_rows(outcomes.n())?;
-    if let Some(found) = groups.iter().map(Groups::n).find(|found| *found != outcomes.n()) {
-        return Err(MetricError::LengthMismatch { what: "group memberships", found, expected: outcomes.n() });
-    }
     sensitivity.validate()?;
     let tilted = sensitivity.tilted(groups, outcomes.n())?;
-    let about =
-        |groups: &&Groups| sensitivity.group.as_ref().is_none_or(|tilted| tilted.attribute == groups.attribute());
+    if let Some(name) = attributes.iter().find(|name| groups.iter().all(|groups| groups.attribute() != **name)) {
+        let known = groups.iter().map(Groups::attribute).collect::<Vec<_>>().join(", ");
+        return Err(MetricError::UnknownAttribute { attribute: (*name).to_owned(), known });
+    }
+    let about = |groups: &&Groups| {
+        let is_tilted = |name: &str| sensitivity.group.as_ref().is_none_or(|tilted| tilted.attribute == name);
+        attributes.contains(&groups.attribute()) && is_tilted(groups.attribute())
+    };
     let mut analysed: Vec<Option<&Groups>> = groups.iter().filter(about).map(Some).collect();
     if analysed.is_empty() {
         analysed.push(None);
@@ -89,7 +109,10 @@ pub fn sensitivity(
         method => method,
     };
     let settings = EvaluationSettings { replicates: sensitivity.replicates, interval, ..settings.metrics_only() };
-    let whole = Whole { subjects, outcomes, curves, censoring, settings: &settings, sensitivity, tilted: &tilted };
+    // Strata are those of the evaluation: of any attribute, and of the events before follow-up is cut at an end.
+    let bootstrap = Input { subjects, outcomes, groups, settings: &settings, competing: None }.bootstrap()?;
+    let (settings, tilted) = (&settings, &tilted[..]);
+    let whole = Whole { subjects, outcomes, curves, censoring, settings, sensitivity, tilted, bootstrap: &bootstrap };
     Ok(SensitivityReport {
         settings: sensitivity.clone(),
         level: settings.level,
@@ -107,6 +130,7 @@ struct Whole<'a> {
     settings: &'a EvaluationSettings,
     sensitivity: &'a SensitivitySettings,
     tilted: &'a [bool],
+    bootstrap: &'a Bootstrap,
 }
 
 impl Whole<'_> {
@@ -125,6 +149,7 @@ impl Whole<'_> {
         let sample = Sample { outcomes: &outcomes, curves, reading, prediction, tilted, end };
         let analysis = Analysis {
             input: &input,
+            bootstrap: self.bootstrap,
             settings: sensitivity,
             sample: &sample,
             strata: &strata,
@@ -172,8 +197,8 @@ impl Whole<'_> {
         let last_of_all = last(&mut (0..self.outcomes.n()));
         if let Some(end) = self.sensitivity.administrative {
             if end > last_of_all {
-                let (setting, value) = ("sensitivity.administrative", end.to_string());
-                let expected = "a time up to the last observed one";
+                let value = format!("{end} with a last observed time of {last_of_all}");
+                let (setting, expected) = ("sensitivity.administrative", "a time up to it");
                 return Err(MetricError::InvalidSetting { setting, value, expected });
             }
             return Ok(end);

@@ -18,6 +18,8 @@ pub(super) const MOST_REDRAWS: usize = 20;
 /// Everything that stays the same over draws and deltas.
 pub(super) struct Analysis<'a> {
     pub(super) input: &'a Input<'a>,
+    /// The draws of the evaluation, whatever its strata.
+    pub(super) bootstrap: &'a Bootstrap,
     pub(super) settings: &'a SensitivitySettings,
     pub(super) sample: &'a Sample<'a>,
     pub(super) strata: &'a Strata,
@@ -44,15 +46,15 @@ impl Analysis<'_> {
     pub(super) fn completed(&self) -> Result<CompletedScores, MetricError> {
         let SensitivitySettings { imputations, replicates, .. } = *self.settings;
         let Input { subjects, settings, outcomes, .. } = *self.input;
-        let bootstrap = self.input.bootstrap()?;
         let uncensored = uncensored(self.sample.end)?;
         let all: Vec<usize> = (0..outcomes.n()).collect();
         let view = View::new(&all, self.sample.curves, subjects, self.groups);
         let imputation = |k: usize| {
-            // Beyond the draws of any intervals. In a small sample a draw may order the events as predicted, without exception.
+            // Beyond the draws of any intervals. In a small sample a draw may order the events as predicted, without exception, or
+            // have nobody of a group.
             let fit = |again: usize| {
-                let drawn = drawn_rows(&bootstrap, MAX_REPLICATES + k + again * imputations);
-                self.strata.fit(self.sample, &drawn)
+                let drawn = drawn_rows(self.bootstrap, MAX_REPLICATES + k + again * imputations);
+                self.strata.fit_for_all(self.sample, &drawn)
             };
             let (mut models, mut n_redrawn) = (fit(0), 0);
             while n_redrawn < MOST_REDRAWS && matches!(models, Err(MetricError::ImputationModel { .. })) {
@@ -66,7 +68,7 @@ impl Analysis<'_> {
         };
         let by_imputation: Vec<(Vec<Scores>, usize)> = parallel::try_map(0..imputations, imputation)?;
         let draw = |b: usize| -> [Vec<Scores>; WITHIN] {
-            let drawn = drawn_rows(&bootstrap, b);
+            let drawn = drawn_rows(self.bootstrap, b);
             let models = match self.strata.fit(self.sample, &drawn) {
                 Ok(models) => models,
                 Err(error) => return std::array::from_fn(|_| self.undefined(&error)),

@@ -23,6 +23,13 @@ pub(super) struct Sample<'a> {
     pub(super) end: f64,
 }
 
+impl Sample<'_> {
+    /// Whether the sample is censored before the end.
+    fn is_dropout(&self, row: usize) -> bool {
+        !self.outcomes.event()[row] && self.outcomes.time()[row] < self.end
+    }
+}
+
 /// Which samples share a model. Strata with fewer events than `min_events` take the model of their group, groups with
 /// fewer that of the whole sample.
 pub(super) struct Strata {
@@ -105,6 +112,19 @@ impl Strata {
         Ok(Models(models))
     }
 
+    /// The same for the completion of all samples, drawn or not.
+    ///
+    /// # Errors
+    /// [`MetricError::ImputationModel`] also if nobody is drawn of those whose model a drop-out needs.
+    pub(super) fn fit_for_all(&self, sample: &Sample<'_>, drawn: &[usize]) -> Result<Models, MetricError> {
+        let models = self.fit(sample, drawn)?;
+        let has_none = |row: usize| sample.is_dropout(row) && models.0[self.pool_of[row]].is_none();
+        if self.model != ImputationModel::Predicted && (0..sample.outcomes.n()).any(has_none) {
+            return Err(MetricError::ImputationModel { reason: "a draw has nobody of a group with drop-outs" });
+        }
+        Ok(models)
+    }
+
     /// The drawn samples with an outcome up to the end of follow-up for all of them; `exponentials` has one per drawn sample.
     pub(super) fn complete(
         &self,
@@ -116,7 +136,7 @@ impl Strata {
     ) -> Result<Outcomes, MetricError> {
         let completed = drawn.iter().zip(exponentials).map(|(&row, &exponential)| {
             let (time, event) = (sample.outcomes.time()[row], sample.outcomes.event()[row]);
-            if event || time >= sample.end {
+            if !sample.is_dropout(row) {
                 return (time, event);
             }
             let delta = if sample.tilted[row] { delta } else { 0.0 };

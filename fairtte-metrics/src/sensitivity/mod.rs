@@ -41,7 +41,7 @@ mod tipping;
 #[cfg(test)]
 mod tests;
 
-pub use analysis::sensitivity;
+pub use analysis::{sensitivity, sensitivity_of};
 pub use report::{
     AttributeSensitivity, FollowUp, MetricSensitivity, ObservedValues, SensitivityPoint, SensitivityReport,
 };

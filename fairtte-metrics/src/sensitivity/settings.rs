@@ -120,7 +120,7 @@ impl SensitivitySettings {
     /// Whether a sample of this row is tilted if it drops out, `[n]`.
     ///
     /// # Errors
-    /// [`MetricError::UnknownAttribute`] and [`MetricError::UnknownReference`] for a group that is not there.
+    /// [`MetricError::UnknownAttribute`] and [`MetricError::UnknownLevel`] for a group that is not there.
     pub(crate) fn tilted(&self, groups: &[Groups], n: usize) -> Result<Vec<bool>, MetricError> {
         let Some(TiltedGroup { attribute, level }) = &self.group else { return Ok(vec![true; n]) };
         let Some(of_attribute) = groups.iter().find(|groups| groups.attribute() == attribute) else {

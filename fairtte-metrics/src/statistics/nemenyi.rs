@@ -26,7 +26,7 @@ pub enum RangeQuantile {
     Gleason,
 }
 
-/// The difference of average ranks at or above which `n_models` models on `n_data_sets` data sets differ at level `alpha`.
+/// The difference of average ranks above which `n_models` models on `n_data_sets` data sets differ at level `alpha`.
 ///
 /// ```
 /// use fairtte_metrics::statistics::{RangeQuantile, critical_difference};

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::simd::vectorized;
 
-/// Values summed in single precision before the sum continues in double precision.
+/// Sums in double precision side by side.
 const LANES: usize = 16;
 
 /// `d_bias[channel]` = sum of `dy [batch, channels, plane]` over samples and places. One pass over `dy`.

@@ -13,11 +13,11 @@ use crate::activation::{self, Activation};
 use crate::gemm::{Matrix, Options, product};
 use crate::simd::vectorized;
 
-/// `y = activation(x weight + bias)`: `x` is `[rows, inputs]`, `weight` `[inputs, outputs]`, `y` `[rows, outputs]`; the
-/// sizes follow from the lengths. Costs `2 rows inputs outputs` operations.
+/// `y = activation(x weight + bias)`: `x` is `[rows, inputs]`, `weight` `[inputs, outputs]`, `y` `[rows, outputs]`. Costs
+/// `2 rows inputs outputs` operations.
 ///
 /// # Panics
-/// If the lengths fit no such sizes.
+/// If a length does not fit the sizes.
 pub fn forward(
     x: &[f32],
     weight: &[f32],

@@ -23,7 +23,10 @@ const BLOCK: usize = 1 << 12;
 /// # Panics
 /// If the window does not fit into the padded picture or its stride is 0.
 pub fn maximum_size(size: [usize; 2], kernel: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> [usize; 2] {
-    std::array::from_fn(|axis| (size[axis] + 2 * padding[axis] - kernel[axis]) / stride[axis] + 1)
+    std::array::from_fn(|axis| {
+        let padded = size[axis] + 2 * padding[axis];
+        padded.checked_sub(kernel[axis]).expect("a window that fits into the padded picture") / stride[axis] + 1
+    })
 }
 
 /// Maxima over windows of height and width `kernel`, `stride` apart, of `planes` pictures of `size`; `padding` at most half of

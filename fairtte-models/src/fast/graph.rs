@@ -80,8 +80,10 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
             3 => record::<B, C, 3>(inputs, &stages),
             4 => record::<B, C, 4>(inputs, &stages),
             5 => record::<B, C, 5>(inputs, &stages),
+            6 => record::<B, C, 6>(inputs, &stages),
             7 => record::<B, C, 7>(inputs, &stages),
             8 => record::<B, C, 8>(inputs, &stages),
+            9 => record::<B, C, 9>(inputs, &stages),
             n => unreachable!("no chain has {n} tensors"),
         }
     }
@@ -134,6 +136,66 @@ impl<B: Kernels, const N: usize> Backward<B, N> for Node {
         for (parent, gradient) in ops.parents.into_iter().zip(found) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 gradients.register::<B>(parent.id, gradient);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::conv::{Conv2d, Conv2dConfig};
+    use burn::nn::{BatchNormConfig, PaddingConfig2d};
+    use burn::tensor::Tensor;
+
+    use crate::fast::{self, Activation, Unnormed};
+
+    /// Output, gradient of `x` and gradient of the bias.
+    fn trained(y: Tensor<4>, x: &Tensor<4>, conv: &Conv2d) -> [Vec<f32>; 3] {
+        fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+            tensor.into_data().try_to_vec().expect("single precision")
+        }
+        let gradients = (y.clone() * y.clone()).sum().backward();
+        let of_x = x.grad(&gradients).expect("of the input");
+        let of_bias = conv.bias.as_ref().and_then(|bias| bias.val().grad(&gradients)).expect("of the bias");
+        [values(y.inner()), values(of_x), values(of_bias)]
+    }
+
+    /// The longest chains, of nine and of six tensors.
+    #[test]
+    fn a_convolution_with_a_bias_trains_after_excitation_and_after_doubling_as_alone() {
+        let device = fast::plain_device().autodiff();
+        let tensor = |shape: [usize; 4]| {
+            let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|n| (n as f32 * 0.7).sin()).collect();
+            Tensor::<1>::from_floats(values.as_slice(), &device).reshape(shape).require_grad()
+        };
+        let conv = |inputs: usize, outputs: usize, side: usize| {
+            let pad = side / 2;
+            let config = Conv2dConfig::new([inputs, outputs], [side, side]);
+            config.with_padding(PaddingConfig2d::Explicit(pad, pad, pad, pad)).init(&device)
+        };
+        let (squeeze, excite, dense, doubling) = (conv(6, 2, 1), conv(2, 6, 1), conv(6, 4, 3), conv(8, 4, 3));
+        let (norm, after) = (BatchNormConfig::new(6).init(&device), BatchNormConfig::new(4).init(&device));
+        let (x, beside) = (tensor([2, 6, 5, 7]), tensor([2, 2, 10, 14]));
+        let unnormed = || Unnormed::new(x.clone(), &norm, Activation::Silu);
+        let excited = || fast::squeeze_excite(unnormed(), [&squeeze, &excite], Activation::Silu);
+        let beside = || Some(beside.clone());
+        let doubled = || fast::double_beside(unnormed().finish(), beside());
+        let identity = Activation::Identity;
+        let cases = [
+            (&dense, fast::conv_2d_of(&dense, excited()), fast::conv2d(&dense, excited().finish())),
+            (
+                &doubling,
+                fast::doubled_conv_norm_2d(&doubling, &after, unnormed(), beside(), identity).finish(),
+                fast::bn_act(&after, fast::conv2d(&doubling, doubled()), identity),
+            ),
+        ];
+        for (conv, together, alone) in cases {
+            let [found, expected] = [together, alone].map(|y| trained(y, &x, conv));
+            assert!(found[0] == expected[0], "bits of the output");
+            for (found, expected) in found.iter().zip(&expected) {
+                let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
+                let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * largest;
+                assert!(found.iter().zip(expected).all(near), "{found:?} instead of {expected:?}");
             }
         }
     }

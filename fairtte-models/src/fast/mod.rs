@@ -22,6 +22,7 @@ mod aten;
 mod calls;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod chain;
+mod environment;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(any(feature = "flex", feature = "tch"))]
@@ -65,7 +66,6 @@ pub(crate) use self::precision::{dense, in_type_of, to_single};
 pub use self::torch::use_threads;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
-use crate::kernels::{InstructionSet, blocks, simd};
 
 /// Name of the environment variable that turns the kernels off with the value `off`.
 const VARIABLE: &str = "FAIRTTE_KERNELS";
@@ -76,23 +76,7 @@ const VARIABLE: &str = "FAIRTTE_KERNELS";
 /// # Errors
 /// [`ModelError::Setting`] naming the variable, its value and what was expected.
 pub fn check_environment() -> Result<(), ModelError> {
-    let wrong = |key, value, expected| Err(ModelError::Setting { key, value, expected });
-    match std::env::var(VARIABLE) {
-        Ok(value) if value != "on" && value != "off" => return wrong(VARIABLE, value, "on or off"),
-        _ => {}
-    }
-    match std::env::var(blocks::VARIABLE) {
-        Ok(value) if blocks::bytes(&value).is_none() => {
-            return wrong(blocks::VARIABLE, value, "the L2 cache of a core as 512K or 2M");
-        }
-        _ => {}
-    }
-    match std::env::var(simd::VARIABLE) {
-        Ok(value) if InstructionSet::requested(&value).is_none() => {
-            wrong(simd::VARIABLE, value, "avx512, avx2 or baseline, and no more than this CPU has")
-        }
-        _ => Ok(()),
-    }
+    environment::check(std::env::var_os)
 }
 
 /// Convolution over pictures, as `conv.forward(x)`.

@@ -11,6 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Most input channels that a network is built with because a file or an argument says so; multispectral pictures have some dozens.
+pub const MOST_CHANNELS: usize = 1024;
+
 /// How the first convolution is adapted from weights with another number of input channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -41,12 +44,13 @@ impl Gray {
         }
     }
 
-    /// The rule that applies from `from` to `to` channels, if one does.
+    /// The rule that applies from `from` to `to` channels, if one does; none to more than [`MOST_CHANNELS`], so that no memory
+    /// is allocated because of a number alone.
     pub(super) fn rule(self, from: usize, to: usize) -> Option<Self> {
         match (self, from, to) {
             (Self::Auto | Self::Sum, 2.., 1) => Some(Self::Sum),
             (Self::Mean, 2.., 1) => Some(Self::Mean),
-            (Self::Auto | Self::Replicate, 1, 2..) => Some(Self::Replicate),
+            (Self::Auto | Self::Replicate, 1, 2..=MOST_CHANNELS) => Some(Self::Replicate),
             _ => None,
         }
     }
@@ -105,5 +109,7 @@ mod tests {
         assert_eq!(Gray::Mean.rule(1, 3), None);
         assert_eq!(Gray::Replicate.rule(3, 1), None);
         assert_eq!(Gray::Auto.rule(3, 4), None);
+        let most = [MOST_CHANNELS, MOST_CHANNELS + 1, usize::MAX].map(|to| Gray::Replicate.rule(1, to));
+        assert_eq!(most, [Some(Gray::Replicate), None, None], "no memory is allocated for a number in an argument");
     }
 }

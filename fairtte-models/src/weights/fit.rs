@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::channels::{Gray, adapt};
+use super::channels::{Gray, MOST_CHANNELS, adapt};
 use super::export::EXPORT_MARK;
 use super::layouts::{Layout, Names, names};
 use super::parameters::{Parameter, parameters, replace};
@@ -25,9 +25,6 @@ const SAME_GROUP: &str =
     "assumed to be MAE or RETFound, whose weights are below \"model\"; those of DeiT are too, under other terms";
 const SAME_KEYS: &str = "timm's tf_efficientnet_b0 has the same keys but is another network (batch norm eps 1e-3, padding at \
 one side): use only files of efficientnet_b0";
-
-/// Most input channels that a network is built with because a file says so; multispectral pictures have some dozens.
-const MOST_CHANNELS: usize = 1024;
 
 /// How a tensor of the file becomes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -41,7 +41,7 @@ mod tensor;
 mod zip;
 mod zip_pickle;
 
-pub use channels::Gray;
+pub use channels::{Gray, MOST_CHANNELS};
 pub use contents::TopLevel;
 pub use export::{NamedTensor, backbone_tensors, encoder_tensors, of_group, tensors, write_export};
 pub use facts::Facts;

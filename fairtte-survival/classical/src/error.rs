@@ -1,8 +1,8 @@
 //! What an estimator cannot be fitted to.
 
-use fairtte_metrics::MetricError;
+use fairtte_metrics::{MetricError, SampleId};
 
-use crate::estimator::Column;
+use crate::estimator::{Column, Row};
 
 /// Why an estimator cannot be fitted or cannot predict.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -56,10 +56,10 @@ pub enum ClassicalError {
     #[error("no sample has an event, expected at least one")]
     NoEvents,
     /// The model is of the logarithm of time.
-    #[error("time of row {row} is 0, expected a time above 0: the model is of the logarithm of time")]
+    #[error("time of {row} is 0, expected a time above 0: the model is of the logarithm of time")]
     TimeZero {
-        /// Row, counted from 0.
-        row: usize,
+        /// The sample.
+        row: Row,
     },
     /// Squares of the values leave the range of the arithmetic.
     #[error(
@@ -104,10 +104,10 @@ pub enum ClassicalError {
         steps: usize,
     },
     /// A prediction leaves the range of the arithmetic.
-    #[error("the linear predictor of row {row} is {value}, expected a finite number: its covariates are too large")]
+    #[error("the linear predictor of {row} is {value}, expected a finite number: its covariates are too large")]
     Predictor {
-        /// Row, counted from 0.
-        row: usize,
+        /// The sample.
+        row: Row,
         /// The value found.
         value: f64,
     },
@@ -194,10 +194,10 @@ pub enum ClassicalError {
         known: String,
     },
     /// A new sample is in no stratum of the fit.
-    #[error("row {row} is in the stratum {stratum}, expected one with events in the fit: {known}")]
+    #[error("{row} is in the stratum {stratum}, expected one with events in the fit: {known}")]
     UnknownStratum {
-        /// Row, counted from 0.
-        row: usize,
+        /// The sample.
+        row: Row,
         /// The stratum found, as `covariate=value`.
         stratum: String,
         /// The strata known.
@@ -241,6 +241,15 @@ pub enum ClassicalError {
         /// Coefficients.
         n_coefficients: usize,
     },
+    /// No fold can be predicted from events of the others.
+    #[error(
+        "cross-validation: all events ({n_events}) are in one fold, expected events of at least two subjects; choice = \
+         {{ fixed = .. }} needs none"
+    )]
+    EventsInOneFold {
+        /// Observed events.
+        n_events: usize,
+    },
     /// The likelihood grows without end, or as good as.
     #[error("{}", separating(.columns))]
     Separates {
@@ -248,12 +257,14 @@ pub enum ClassicalError {
         columns: Vec<Column>,
     },
     /// A search for an optimum did not end.
-    #[error("{what} do not settle in {n_steps} steps, expected fewer")]
+    #[error("{what} do not settle in {n_steps} steps: leave out covariates that nearly repeat others, or {instead}")]
     NotConverged {
         /// What is searched.
         what: &'static str,
         /// Steps made.
         n_steps: usize,
+        /// Which setting may help.
+        instead: &'static str,
     },
     /// Nothing can be said about time.
     #[error("all events are at time {time}, expected events at different times")]
@@ -281,6 +292,28 @@ impl ClassicalError {
     #[must_use]
     pub fn with_names(self, names: &[String]) -> Self {
         self.map_columns(|column| column.named(names))
+    }
+
+    /// The same error with the names of the samples, `[n]`, in place of their rows.
+    #[must_use]
+    pub fn with_samples(self, samples: &[SampleId]) -> Self {
+        self.map_rows(|row| row.named(samples))
+    }
+
+    /// The same error about samples after `n` others: row k of the error is row n + k.
+    pub(crate) fn after_rows(self, n: usize) -> Self {
+        self.map_rows(|row| Row { place: n + row.place, ..row })
+    }
+
+    fn map_rows(self, map: impl Fn(Row) -> Row) -> Self {
+        match self {
+            Self::NotFinite { row, column, value } => Self::NotFinite { row: map(Row::new(row)).place, column, value },
+            Self::TimeZero { row } => Self::TimeZero { row: map(row) },
+            Self::Predictor { row, value } => Self::Predictor { row: map(row), value },
+            Self::UnknownStratum { row, stratum, known } => Self::UnknownStratum { row: map(row), stratum, known },
+            Self::OfCause { cause, source } => Self::OfCause { cause, source: Box::new(source.map_rows(map)) },
+            other => other,
+        }
     }
 
     /// The same error about other columns: column k of the error is column `places[k]`.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use fairtte_metrics::evaluation::Stop;
-use fairtte_metrics::{Outcomes, SurvivalCurves};
+use fairtte_metrics::{Outcomes, SampleId, SurvivalCurves};
 use ndarray::Array2;
 
 use crate::ClassicalError;
@@ -108,7 +108,7 @@ pub(crate) fn linear_predictor(
 ) -> Result<Vec<f64>, ClassicalError> {
     let of_row = |(row, x): (usize, ndarray::ArrayView1<'_, f64>)| {
         let value = intercept + x.iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>();
-        if value.is_finite() { Ok(value) } else { Err(ClassicalError::Predictor { row, value }) }
+        if value.is_finite() { Ok(value) } else { Err(ClassicalError::Predictor { row: Row::new(row), value }) }
     };
     covariates.rows().into_iter().enumerate().map(of_row).collect()
 }
@@ -153,6 +153,37 @@ impl std::fmt::Display for Column {
         match &self.name {
             Some(name) => write!(f, "\"{name}\""),
             None => write!(f, "{}", self.place),
+        }
+    }
+}
+
+/// A sample in an error: its name if it is known, otherwise its row, counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Row, counted from 0.
+    pub place: usize,
+    /// Name of the sample.
+    pub sample: Option<String>,
+}
+
+impl Row {
+    /// The sample of a row without a name.
+    pub(crate) fn new(place: usize) -> Self {
+        Self { place, sample: None }
+    }
+
+    /// The sample with its name from `samples`, `[n]`.
+    pub(crate) fn named(self, samples: &[SampleId]) -> Self {
+        let sample = samples.get(self.place).map(ToString::to_string).or(self.sample);
+        Self { sample, ..self }
+    }
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.sample {
+            Some(sample) => write!(f, "sample \"{sample}\""),
+            None => write!(f, "row {}", self.place),
         }
     }
 }

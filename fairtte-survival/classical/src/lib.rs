@@ -67,7 +67,7 @@ pub use cox::{
 };
 pub use error::ClassicalError;
 pub use estimate::Estimate;
-pub use estimator::{Column, SurvivalEstimator, SurvivalModel};
+pub use estimator::{Column, Row, SurvivalEstimator, SurvivalModel};
 pub use forest::{
     ColumnImportance, ConstantColumns, ForestSettings, Importance, NodeSizes, OutOfBag, OutOfBagCurves, Preset,
     RandomSurvivalForest, Sampling,

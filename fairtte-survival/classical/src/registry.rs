@@ -6,6 +6,8 @@ use fairtte_metrics::{Outcomes, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use crate::competing::of_one_kind;
+use crate::estimator::NEVER;
 use crate::{
     AcceleratedFailureTime, AftSettings, BoostingSettings, CauseSpecificCox, CauseSpecificSettings, ClassicalError,
     CoxElasticNetModel, CoxElasticNetSettings, CoxModel, CoxSamples, CoxSettings, CoxTimeVaryingModel,
@@ -190,6 +192,25 @@ impl Estimator {
         self
     }
 
+    /// The same estimator with other names of columns in its settings: for each those that `names` gives, of which there may be several.
+    #[must_use]
+    pub fn with_columns(mut self, names: impl Fn(&str) -> Vec<String>) -> Self {
+        let named = match &mut self {
+            Self::Cox(settings) | Self::CauseSpecific(CauseSpecificSettings(settings)) => Some(&mut settings.strata),
+            Self::CoxTimeVarying(settings) => settings.varying.as_mut(),
+            Self::CoxElasticNet(_)
+            | Self::LogisticHazard(_)
+            | Self::Aft(_)
+            | Self::Forest(_)
+            | Self::Boosting(_)
+            | Self::FineGray(_) => None,
+        };
+        if let Some(named) = named {
+            *named = named.iter().flat_map(|name| names(name)).collect();
+        }
+        self
+    }
+
     /// Fits a model as [`fit_until`](SurvivalEstimator::fit_until) to covariates with `names` `[p]`, which settings, coefficients
     /// and errors use, and with the subjects of the samples `[n]`, which clustered standard errors, folds and the draws of trees use.
     ///
@@ -214,8 +235,10 @@ impl Estimator {
             Self::Boosting(settings) => {
                 settings.fit_subjects(covariates, outcomes, subjects, stop).map(FittedEstimator::Boosting)
             }
-            Self::LogisticHazard(_) | Self::Aft(_) | Self::FineGray(_) | Self::CauseSpecific(_) => {
-                self.fit_until(covariates, outcomes, stop)
+            Self::LogisticHazard(_) | Self::Aft(_) => self.fit_until(covariates, outcomes, stop),
+            // One kind of event is the only cause.
+            Self::FineGray(_) | Self::CauseSpecific(_) => {
+                self.fit_causes_until(covariates, &of_one_kind(outcomes)?, 1, names, subjects, stop)
             }
         };
         fitted.map_err(|error| error.with_names(names))
@@ -244,19 +267,49 @@ impl Estimator {
         names: &[String],
         subjects: &[SubjectId],
     ) -> Result<FittedEstimator, ClassicalError> {
-        match self {
+        self.fit_causes_until(covariates, outcomes, cause, names, subjects, &NEVER)
+    }
+
+    fn fit_causes_until(
+        &self,
+        covariates: &Array2<f64>,
+        outcomes: &CompetingOutcomes,
+        cause: u32,
+        names: &[String],
+        subjects: &[SubjectId],
+        stop: &Stop,
+    ) -> Result<FittedEstimator, ClassicalError> {
+        let fitted = match self {
             Self::FineGray(settings) => {
                 let of_cause = FineGraySettings { cause, ..settings.clone() };
-                of_cause.fit_named(covariates, outcomes, names).map(FittedEstimator::FineGray)
+                of_cause.fit_columns(covariates, outcomes, names, stop).map(FittedEstimator::FineGray)
             }
             Self::CauseSpecific(settings) => {
-                let fitted = settings.fit_causes(covariates, outcomes, cause, Some((names, subjects)));
-                fitted.map(FittedEstimator::CauseSpecific).map_err(|error| error.with_names(names))
+                let fitted = settings.fit_causes_until(covariates, outcomes, cause, Some((names, subjects)), stop);
+                fitted.map(FittedEstimator::CauseSpecific)
             }
             other => Err(ClassicalError::OneKind {
                 estimator: other.name(),
                 expected: Self::of_causes().collect::<Vec<_>>().join(", "),
             }),
+        };
+        fitted.map_err(|error| error.with_names(names))
+    }
+}
+
+impl FittedEstimator {
+    /// Names of the columns whose values tell the stratum of a sample, with a baseline each; none where there are no strata.
+    pub fn strata(&self) -> &[String] {
+        match self {
+            Self::Cox(model) => &model.settings().strata,
+            Self::CauseSpecific(model) => model.strata(),
+            Self::CoxElasticNet(_)
+            | Self::CoxTimeVarying(_)
+            | Self::LogisticHazard(_)
+            | Self::Aft(_)
+            | Self::Forest(_)
+            | Self::Boosting(_)
+            | Self::FineGray(_) => &[],
         }
     }
 }

@@ -25,6 +25,7 @@ mod training {
     mod resuming;
     mod segmentation;
     mod shifted;
+    mod strata;
     mod survival_heads;
     mod warnings;
     mod whole_run;

@@ -108,7 +108,16 @@ fn of_importance(importance: &Importance, names: &[String]) -> String {
     };
     let shown = columns.iter().take(MOST_COLUMNS).map(of_column).collect::<Vec<_>>().join(", ");
     let more = if n_more > 0 { format!(", and {n_more} more") } else { String::new() };
-    format!("{shown}{more}: how far C of the samples that a tree was grown without falls (standard error over trees)")
+    let is_idle = columns.iter().all(|(_, value, error)| value.abs() <= 0.0 && error.abs() <= 0.0);
+    let idle = if is_idle {
+        ". All are exactly 0: no tree splits on a column, so that the forest predicts the same for all; its nodes need fewer samples or \
+         events (estimator.forest)"
+    } else {
+        ""
+    };
+    format!(
+        "{shown}{more}: how far C of the samples that a tree was grown without falls (standard error over trees){idle}"
+    )
 }
 
 #[cfg(test)]
@@ -149,6 +158,10 @@ mod tests {
         let text = of_importance(&importance, &names);
         assert!(text.starts_with("x21 0.210 (0.001), x20 0.200 (0.001), "), "{text}");
         assert!(text.contains("x2 0.020 (0.001), and 2 more: how far C"), "{text}");
+        assert!(!text.contains("exactly 0"), "{text}");
+        let idle = ColumnImportance { value: 0.0, standard_error: 0.0 };
+        let text = of_importance(&Importance { columns: vec![idle; 2], n_trees: 9 }, &names);
+        assert!(text.contains("All are exactly 0: no tree splits on a column"), "{text}");
     }
 
     #[test]

@@ -78,7 +78,18 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
         Some(EvaluatedPart::Test) | None => Part::Test,
     };
     let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
+    if let Some(output) = &arguments.output {
+        Target::named(output, part).require_folder()?;
+    }
     match &arguments.run {
+        Some(path) if path.is_file() => {
+            let file = path.display();
+            let problem = format!(
+                "this is a file, expected the folder of a run; `fairtte evaluate --predictions {file} --output DIR` scores the curves of a \
+                 table"
+            );
+            Err(CliError::RunFolder { path: path.clone(), problem })
+        }
         Some(path) if predicted::is_predicted(path) => predicted::run(arguments, path, &outputs),
         Some(path) => {
             predicted::require_no_external(arguments, path)?;

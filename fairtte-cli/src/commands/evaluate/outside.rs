@@ -9,6 +9,7 @@ use fairtte_data::cohort::read_cohort_of_cause;
 use fairtte_data::predictions::{OutsideTable as _, Rising, read_outcomes, read_scored_table};
 use fairtte_data::{AttributeConfig, Cohort, DataError, Part, Split, read_cohort};
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves};
+use fairtte_records::Warning;
 
 use super::cohort_attributes::{Asked, Predicted};
 use super::notes::{
@@ -24,6 +25,7 @@ use crate::baseline::{Baseline, CovariateColumn};
 use crate::report::Page;
 use crate::scored::Scored;
 use crate::sensitivity::Sensitivity;
+use crate::training_sample::about_training;
 
 pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
     if arguments.classes.is_binary() {
@@ -48,12 +50,12 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let pairs_of_list = arguments.intersections && (arguments.cohort.is_none() || !arguments.attributes.is_empty());
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
     if settings.sensitivity.is_some() && arguments.cause.is_some() {
-        let message = "only one event can be imputed after a drop-out, expected no --cause".to_owned();
+        let message = "the time to one kind of event is imputed after a drop-out, expected no --cause".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
     }
     if names.is_some() && settings.sensitivity.is_some() {
         let message =
-            "sensitivity to informative censoring stands beside one model, expected one --predictions".to_owned();
+            "sensitivity to informative censoring is computed for one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--sensitivity", message, None));
     }
     if arguments.dry_run {
@@ -114,11 +116,13 @@ fn alone(
     let help = |error| own_table::with_help(error, own);
     let mut table = read_scored_table(path, &names, &options).map_err(help)?;
     own_table::name_unit(&mut table.cohort, own)?;
+    own_table::require_cause(&table.cohort, arguments.cause)?;
     let fitted = table.fit_attributes(configs).map_err(with_help)?;
     let rows = table.cohort.all_rows();
     let evaluated = table.cohort.outcomes_of_any_cause(&rows)?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
+    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
 
     let mut notes = notes_on_table(&table, configs, arguments.repair);
@@ -166,7 +170,7 @@ fn alone(
     facts.extend(repair_fact(arguments, &input.repairs));
     facts.extend(own_table::fact(own));
     facts.extend(fact_of_cause(&report));
-    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
+    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref(), training: training.as_ref() };
     publish_outside(&scored, (&report, &beside), &facts, &input, None, target, outputs)
 }
 
@@ -185,6 +189,7 @@ fn with_cohort(
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     refuse_causes_without_option(&cohort, arguments)?;
+    own_table::require_cause(&cohort, arguments.cause)?;
     let predicted = Predicted::read(path, arguments, attributes)?;
     let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let asked = Asked::of(&mut cohort, groups, attributes, &[(path, &predicted)], &fitted_on)?;
@@ -231,7 +236,7 @@ fn with_cohort(
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
     facts.extend(repair_fact(arguments, &repairs));
     facts.extend(fact_of_cause(&report));
-    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref() };
+    let beside = Beside { baseline: baseline.as_ref(), sensitivity: sensitivity.as_ref(), training: None };
     publish_outside(&scored, (&report, &beside), &facts, &input, split.map(|_| outputs.part), target, outputs)
 }
 
@@ -239,6 +244,8 @@ fn with_cohort(
 struct Beside<'a> {
     baseline: Option<&'a Baseline>,
     sensitivity: Option<&'a Sensitivity>,
+    /// A warning about the sample of the censoring curve.
+    training: Option<&'a Warning>,
 }
 
 fn publish_outside(
@@ -252,7 +259,8 @@ fn publish_outside(
 ) -> Result<(), CliError> {
     let censoring = censoring_sample(input.censoring.fitted_on, part);
     let name = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
-    let warnings = Scored::with_censoring(report, scored.with_warning(Vec::new(), &name));
+    let warnings =
+        Scored::with_censoring(report, scored.with_warning(beside.training.cloned().into_iter().collect(), &name));
     let page = Page {
         title: input.title.as_deref().unwrap_or("Evaluation of saved predictions"),
         subtitle: &scored.cohort.name,
@@ -277,7 +285,8 @@ fn publish_outside(
 /// Refuses a cohort of events of several causes without `--cause`: the curves could be of any of them.
 pub(super) fn refuse_causes_without_option(cohort: &Cohort, arguments: &Evaluate) -> Result<(), CliError> {
     let (Some(cause), None) = (cohort.cause, arguments.cause) else { return Ok(()) };
-    let message = format!("events of {} have several causes, expected the one that the curves are about", cohort.name);
+    let message =
+        format!("events of {} have several causes, expected the cause whose risk the curves are", cohort.name);
     Err(CliError::setting(
         "--cause",
         message,
@@ -323,7 +332,8 @@ pub(in super::super) fn with_help(error: DataError) -> CliError {
                 .to_owned()
         }
         DataError::TooManyRepairs { .. } => {
-            "curves that rise this much are seldom survival; --repair monotone:all changes them all the same".to_owned()
+            "curves that rise this much are seldom survival curves; --repair monotone:all changes them nevertheless"
+                .to_owned()
         }
         DataError::TooManyLevels { attribute, .. } => {
             format!("split the number into two groups: --attributes {attribute}:median, or a threshold of your choice")

@@ -1,5 +1,7 @@
 //! Tables with columns and values of other names: what is read, the notes on it, and which option helps.
 
+use std::collections::BTreeSet;
+
 use fairtte_data::predictions::{
     ColumnNames, DoubtfulLevels, OutsideTable as _, ReadOptions, Rising, ScoredTable, doubtful_levels,
 };
@@ -110,6 +112,23 @@ pub(super) fn name_unit(cohort: &mut Cohort, own: &OwnTable) -> Result<(), CliEr
     }
     cohort.time_unit.clone_from(unit);
     Ok(())
+}
+
+/// Requires that an event has the cause of `--cause`, if events have causes at all.
+///
+/// # Errors
+/// [`CliError::Config`] with the causes that there are.
+pub(super) fn require_cause(cohort: &Cohort, cause: Option<u32>) -> Result<(), CliError> {
+    let Some(cause) = cause.filter(|_| cohort.samples.iter().all(|sample| !sample.event)) else { return Ok(()) };
+    let known: BTreeSet<u32> = cohort.samples.iter().filter_map(|sample| sample.competing).collect();
+    let known: Vec<String> = known.iter().map(u32::to_string).collect();
+    let expected = match &known[..] {
+        [] => return Ok(()),
+        [one] => one.clone(),
+        several => format!("one of {}", several.join(", ")),
+    };
+    let message = format!("no event of {} has cause {cause}, expected {expected}", cohort.source.display());
+    Err(CliError::setting("--cause", message, None))
 }
 
 /// Notes on the meaning of columns and values.

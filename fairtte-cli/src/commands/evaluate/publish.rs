@@ -31,13 +31,19 @@ pub(super) const TERMINAL_WIDTH: usize = 80;
 pub(super) struct Target {
     evaluation: PathBuf,
     report: PathBuf,
+    /// Whether the numbers of every sample are written too, as only an evaluation of masks does.
+    has_samples: bool,
     exports: Exports,
 }
 
 impl Target {
     /// The usual names for a part in a folder.
     pub(super) fn in_folder(folder: &RunFolder, part: Part) -> Self {
-        Self { evaluation: folder.evaluation(part), report: folder.report(part), exports: Exports::default() }
+        Self::new(folder.evaluation(part), folder.report(part))
+    }
+
+    fn new(evaluation: PathBuf, report: PathBuf) -> Self {
+        Self { evaluation, report, has_samples: false, exports: Exports::default() }
     }
 
     /// The paths for `--output`: a name ending in `.html` is the page itself, any other is a folder.
@@ -47,19 +53,33 @@ impl Target {
 
     /// The same of the comparison of two cohorts, whose files in a folder are `external.html` and so on.
     pub(super) fn external(output: &Path) -> Self {
-        let in_folder = || Self {
-            evaluation: output.join("external.json"),
-            report: output.join("external.html"),
-            exports: Exports::default(),
-        };
+        let in_folder = || Self::new(output.join("external.json"), output.join("external.html"));
         Self::page(output).unwrap_or_else(in_folder)
     }
 
     /// The paths beside a page, if `output` names one.
     fn page(output: &Path) -> Option<Self> {
         let is_page = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
-        let evaluation = output.with_extension("json");
-        is_page.then(|| Self { evaluation, report: output.to_owned(), exports: Exports::default() })
+        is_page.then(|| Self::new(output.with_extension("json"), output.to_owned()))
+    }
+
+    /// The same with the numbers of every sample.
+    pub(super) fn with_samples(self) -> Self {
+        Self { has_samples: true, ..self }
+    }
+
+    /// Refuses a file in place of the folder for the results.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] that names the file.
+    pub(super) fn require_folder(&self) -> Result<(), CliError> {
+        match self.evaluation.parent().filter(|folder| folder.is_file()) {
+            Some(file) => {
+                let message = format!("{} is a file, expected a folder or a name ending in .html", file.display());
+                Err(CliError::setting("--output", message, None))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The same, if none of its files is one that the command reads.
@@ -67,8 +87,9 @@ impl Target {
     /// # Errors
     /// [`CliError::Config`] that names the file.
     pub(super) fn apart_from<'a>(self, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<Self, CliError> {
+        self.require_folder()?;
         let real = |path: &Path| std::fs::canonicalize(path).ok();
-        let written = [self.evaluation.clone(), self.csv(), self.report.clone()];
+        let written = self.files();
         let taken =
             |input: &&PathBuf| written.iter().any(|file| real(file).is_some_and(|file| real(input) == Some(file)));
         match inputs.into_iter().find(taken) {
@@ -109,7 +130,20 @@ impl Target {
         self.evaluation.with_extension("csv")
     }
 
-    /// Its name, under which the page offers it.
+    /// The numbers of every sample: `samples.csv` in a folder, `NAME-samples.csv` beside a page.
+    pub(super) fn samples(&self) -> PathBuf {
+        let stem = self.evaluation.file_stem().unwrap_or_default().to_string_lossy();
+        let name = if stem == "evaluation" { "samples.csv".to_owned() } else { format!("{stem}-samples.csv") };
+        self.evaluation.with_file_name(name)
+    }
+
+    /// Every file that is written, except for those in the folders of figures and tables.
+    fn files(&self) -> Vec<PathBuf> {
+        let samples = self.has_samples.then(|| self.samples());
+        [self.evaluation.clone(), self.csv(), self.report.clone()].into_iter().chain(samples).collect()
+    }
+
+    /// Name of the flat table, under which the page offers it.
     pub(super) fn csv_name(&self) -> String {
         self.csv().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

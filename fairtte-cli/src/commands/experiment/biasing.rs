@@ -1,6 +1,6 @@
 //! `fairtte experiment biasing`: the biasing experiment on tables, cell by cell, so that it can be interrupted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -12,9 +12,10 @@ use fairtte_classical::biasing::{
 use fairtte_classical::{ClassicalError, Estimator, ForestSettings, Preset, SurvivalEstimator as _};
 use fairtte_data::adapters::{Tabular, TabularConfig};
 use fairtte_data::features::{TabularFeatures, leak_warnings};
-use fairtte_data::{Adapter as _, build_cohort};
+use fairtte_data::{Adapter as _, DataError, build_cohort};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::{print, print_json, use_threads};
 use super::write_page;
@@ -165,7 +166,8 @@ fn table(path: &Path, arguments: &BiasingExperiment, estimator: &Estimator) -> R
     cohort.require_samples("after labelling", &exclusions)?;
     let all = cohort.all_rows();
     let features = adapter.features()?.aligned(&cohort)?;
-    let fitted = TabularFeatures::fit(&features, &all, &config.feature_config(), &[])?;
+    let fitted = TabularFeatures::fit(&features, &all, &config.feature_config(), &[]);
+    let fitted = fitted.map_err(|error| without_covariates(path, error))?;
     let about = |line: &dyn std::fmt::Display| say(format!("note: {}: {line}", cohort.name));
     fitted.left_out.iter().for_each(|column| about(column));
     if exclusions.n() > 0 {
@@ -194,6 +196,20 @@ fn table(path: &Path, arguments: &BiasingExperiment, estimator: &Estimator) -> R
     }
     let hash = hasher.finalize().to_hex().to_string();
     Ok(Read { table, hash })
+}
+
+/// A table without a covariate, in the words of this command.
+fn without_covariates(path: &Path, error: DataError) -> CliError {
+    match error {
+        DataError::InvalidSetting { field: "features", .. } => {
+            let message = format!(
+                "{} has no covariate, expected a column beside time and event that differs between samples",
+                path.display()
+            );
+            CliError::setting("TABLE", message, None)
+        }
+        other => other.into(),
+    }
 }
 
 /// All cells of all tables, those of the folder read and the others computed, in the order of tables and cells.
@@ -249,10 +265,16 @@ fn continued(
             help: "choose another --output".to_owned(),
         };
         if before.settings != record.settings {
-            return Err(other(format!("{:?}, not {:?}", before.settings, record.settings)));
+            let words = differences("", &value_of(&before.settings)?, &value_of(&record.settings)?);
+            return Err(other(words.join("; ")));
         }
         if before.estimator != record.estimator {
-            return Err(other(format!("{:?}, not {:?}", before.estimator, record.estimator)));
+            let [there, here] = [before.estimator.name(), record.estimator.name()];
+            if there != here {
+                return Err(other(format!("estimator is {there} there and {here} here")));
+            }
+            let words = differences("estimator", &value_of(&before.estimator)?, &value_of(&record.estimator)?);
+            return Err(other(words.join("; ")));
         }
         let changed =
             record.tables.iter().find(|(name, hash)| before.tables.get(*name).is_some_and(|old| old != *hash));
@@ -277,6 +299,27 @@ fn continued(
     let lines = lines
         .map(|(line, text)| serde_json::from_str(text).map_err(|error| damaged(format!("line {}: {error}", line + 1))));
     lines.collect()
+}
+
+fn value_of(settings: &impl Serialize) -> Result<Value, CliError> {
+    serde_json::to_value(settings).map_err(|error| CliError::Bug(error.to_string()))
+}
+
+/// Keys with different values, each as `seed is 0 there and 3 here`.
+fn differences(key: &str, there: &Value, here: &Value) -> Vec<String> {
+    if there == here {
+        return Vec::new();
+    }
+    if let (Value::Object(there), Value::Object(here)) = (there, here) {
+        let names: BTreeSet<&String> = there.keys().chain(here.keys()).collect();
+        let below = |name: &String| {
+            let path = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+            differences(&path, there.get(name).unwrap_or(&Value::Null), here.get(name).unwrap_or(&Value::Null))
+        };
+        return names.into_iter().flat_map(below).collect();
+    }
+    let shown = |value: &Value| if value.is_null() { "not set".to_owned() } else { value.to_string() };
+    vec![format!("{key} is {} there and {} here", shown(there), shown(here))]
 }
 
 fn open_to_append(path: &Path) -> Result<(PathBuf, std::fs::File), CliError> {

@@ -13,11 +13,12 @@ use super::write_page;
 use crate::CliError;
 use crate::args::{OwnTable, PowerExperiment};
 use crate::plural::counted;
-use crate::progress::Files;
+use crate::progress::{Files, say};
 use crate::report::experiment::plain;
 use crate::report::experiment::power::page;
 use crate::run_folder::write_json;
 use crate::scored::Scored;
+use crate::training_sample::about_training;
 
 /// Bootstrap replicates of an evaluation, of which there is one per share and repeat.
 const REPLICATES: usize = 200;
@@ -137,6 +138,8 @@ fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
     let evaluated = table.cohort.outcomes(&rows)?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
+    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
+    training.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     Ok(Scored {
         cause: None,
         rows,

@@ -1,10 +1,11 @@
 //! The numbers of an explanation: `explain.json`, and every map as an array of `NumPy`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 
-use fairtte_data::write_atomically;
+use fairtte_data::{remove_unfinished, unfinished_name, write_atomically};
 use fairtte_metrics::statistics::spearman;
 use serde::Serialize;
 
@@ -15,7 +16,10 @@ use crate::args::Fill;
 use crate::run_folder::{remove_file, write_json};
 
 const RECORD: &str = "explain.json";
+pub(super) const PAGE: &str = "explain.html";
 const MAPS: &str = "maps";
+/// What the folder of an explanation has, also of one that was killed before it wrote the record or the page.
+const OWN: [&str; 4] = [RECORD, PAGE, MAPS, "cache"];
 
 /// The content of `explain.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,10 +105,10 @@ impl MapRecord {
 
 /// Refuses a folder with content that is no explanation.
 pub(super) fn require_own(output: &Path) -> Result<(), CliError> {
+    let is_own = |name: &OsStr| name.to_str().is_some_and(|name| OWN.contains(&unfinished_name(name).unwrap_or(name)));
     let is_taken = !output.join(RECORD).exists()
-        && std::fs::read_dir(output).is_ok_and(|mut entries| {
-            entries.any(|entry| entry.is_ok_and(|e| e.file_name() != MAPS && e.file_name() != "cache"))
-        });
+        && std::fs::read_dir(output)
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| !is_own(&entry.file_name()))));
     if is_taken {
         let problem = "it has other files and no explain.json; choose another --output".to_owned();
         return Err(CliError::RunFolder { path: output.to_owned(), problem });
@@ -112,18 +116,29 @@ pub(super) fn require_own(output: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes maps and record; maps of an earlier call are removed.
-pub(super) fn write(view: &View<'_>, explained: &[Explained], output: &Path) -> Result<Record, CliError> {
+/// Removes an earlier explanation: the page first, so that it is never beside the maps of another call, then the record and the maps
+/// that it names.
+fn remove_earlier(output: &Path) -> Result<(), CliError> {
+    remove_file(&output.join(PAGE))?;
+    remove_file(&output.join(RECORD))?;
     let maps = output.join(MAPS);
     let failed = |error: std::io::Error| CliError::RunFolder { path: maps.clone(), problem: error.to_string() };
-    remove_file(&output.join(RECORD))?;
+    let is_map = |path: &Path| path.extension().is_some_and(|extension| extension == "npy");
     std::fs::create_dir_all(&maps).map_err(failed)?;
     for entry in std::fs::read_dir(&maps).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "npy") {
+        if is_map(&path) {
             remove_file(&path)?;
         }
     }
+    remove_unfinished(&maps, |name| is_map(Path::new(name)));
+    remove_unfinished(output, |name| OWN.contains(&name));
+    Ok(())
+}
+
+/// Writes maps and record; those of an earlier call are removed with their page.
+pub(super) fn write(view: &View<'_>, explained: &[Explained], output: &Path) -> Result<Record, CliError> {
+    remove_earlier(output)?;
     let samples = explained.iter().enumerate().map(|(index, one)| sample(view, index, one, output));
     let record = Record { samples: samples.collect::<Result<_, _>>()?, ..without_samples(view) };
     write_json(&output.join(RECORD), &record)?;
@@ -265,6 +280,41 @@ mod tests {
         // scipy 1.17.1: spearmanr([1, 2, 2, 4], [1, 3, 2, 4]) = 0.9486832980505139.
         let found = rank_correlation(&[1.0, 2.0, 2.0, 4.0], &[1.0, 3.0, 2.0, 4.0]).unwrap();
         assert!((found - 0.948_683_298_050_513_9).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn an_explanation_without_its_record_is_our_own_and_other_files_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path();
+        std::fs::create_dir(output.join(MAPS)).unwrap();
+        // As a killed call leaves it: no record, the old page, and what it was about to write.
+        for name in [PAGE, ".explain.json.x7Qp2k.tmp"] {
+            std::fs::write(output.join(name), "").unwrap();
+        }
+        assert!(require_own(output).is_ok());
+        for name in ["notes.txt", ".notes.txt.x7Qp2k.tmp"] {
+            std::fs::write(output.join(name), "").unwrap();
+            assert!(require_own(output).is_err(), "{name}");
+            std::fs::remove_file(output.join(name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn no_page_is_left_beside_maps_of_another_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path();
+        std::fs::create_dir(output.join(MAPS)).unwrap();
+        let files = [PAGE, "maps/001-a-occlusion.npy", "maps/.001-a-occlusion.npy.x7Qp2k.tmp", "maps/notes.txt"];
+        for name in files {
+            std::fs::write(output.join(name), "").unwrap();
+        }
+        // A record that cannot be removed stops the call, as a kill would; the page is gone before.
+        std::fs::create_dir(output.join(RECORD)).unwrap();
+        assert!(remove_earlier(output).is_err());
+        assert_eq!(files.map(|name| output.join(name).exists()), [false, true, true, true]);
+        std::fs::remove_dir(output.join(RECORD)).unwrap();
+        remove_earlier(output).unwrap();
+        assert_eq!(files.map(|name| output.join(name).exists()), [false, false, false, true]);
     }
 
     #[test]

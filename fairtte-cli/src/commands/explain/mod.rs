@@ -141,7 +141,7 @@ struct Published<'a> {
 fn publish(view: &View<'_>, explained: &[Explained], output: &Path, started: Instant) -> Result<(), CliError> {
     let record = files::write(view, explained, output)?;
     let html = page::render(view, explained, &record)?;
-    let page = output.join("explain.html");
+    let page = output.join(files::PAGE);
     write_text(&page, &html)?;
     if view.arguments.json {
         return print_json(&Published { page: &page, record: &record });

@@ -9,12 +9,12 @@ use fairtte_data::predictions::{
     CurveRepairs, PredictionTable, ProbabilityTable, read_probabilities, write_incidence, write_predictions,
     write_probabilities,
 };
-use fairtte_data::{Cohort, FittedAttributes, Part, Sample, Split, read_cohort};
+use fairtte_data::{Cohort, DataError, FittedAttributes, Part, Sample, Split, read_cohort};
 use fairtte_metrics::Groups;
 use ndarray::Array2;
 
 use super::publish::{Kind, Predicted, Risks, RunEntry, check_horizons};
-use super::{PREDICTIONS, planned, probability_of, refuse_horizons, show};
+use super::{PREDICTIONS, WORK, planned, probability_of, refuse_horizons, show};
 use crate::CliError;
 use crate::args::Predict;
 use crate::pooled::{self, FoldRows, common_times};
@@ -117,6 +117,9 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     for note in &notes {
         say(format!("note: {note}"));
     }
+    // Shows that files of an interrupted call are its own.
+    let work = arguments.output.join(WORK);
+    std::fs::create_dir_all(&work).map_err(|source| DataError::Write { path: work.clone(), source })?;
     let path = arguments.output.join(PREDICTIONS);
     let mut risks = Risks::new(&arguments.horizon, folds[0].run.evaluation.reading);
     if !of_class {
@@ -158,7 +161,9 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         risks,
         notes: &notes,
     };
-    show(arguments, &published.write(&arguments.output)?, started)
+    let published = published.write(&arguments.output)?;
+    std::fs::remove_dir_all(&work).map_err(|source| DataError::Write { path: work, source })?;
+    show(arguments, &published, started)
 }
 
 /// The attributes whose thresholds or levels are not the same in all folds.

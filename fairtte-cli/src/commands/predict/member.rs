@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use fairtte_classical::{FittedEstimator, SurvivalModel as _};
+use fairtte_classical::{ClassicalError, FittedEstimator, SurvivalModel as _};
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
+use fairtte_data::features::{FeatureTable, TabularFeatures};
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, Loader};
 use fairtte_fairness::{ModelSettings, Predictor};
 use fairtte_metrics::GroupId;
@@ -91,6 +92,11 @@ impl Member {
         }
     }
 
+    /// Whether the run fitted an estimator in place of a network.
+    pub(crate) fn is_estimator(&self) -> bool {
+        matches!(self.model, Model::Estimator { .. })
+    }
+
     /// Times of the curves.
     pub(crate) fn times(&self) -> &[f64] {
         match &self.model {
@@ -121,7 +127,8 @@ impl Member {
             (Model::Network(predictor), _) => Ok(predictor.survival(loader, rows)?),
             (Model::Estimator { fitted, columns, times }, Inputs::Features { matrix, .. }) => {
                 let covariates = design::columns(matrix, columns, rows)?;
-                Ok(fitted.survival_curves(&covariates, times)?.into_survival())
+                let of_samples = |error: ClassicalError| error.with_samples(&loader.cohort().sample_ids(rows));
+                Ok(fitted.survival_curves(&covariates, times).map_err(of_samples)?.into_survival())
             }
             (Model::Estimator { .. }, Inputs::Images(_)) => Err(CliError::Bug("an estimator on images".to_owned())),
         }
@@ -137,7 +144,7 @@ impl Member {
     /// the cohort.
     ///
     /// # Errors
-    /// [`CliError`] if no image can be decoded, or a column is missing.
+    /// [`CliError`] if no image can be decoded, a column is missing, or a sample is in a stratum that an estimator does not know.
     pub(crate) fn inputs(
         &self,
         file: &RunFile,
@@ -145,28 +152,33 @@ impl Member {
         exclusions: &mut Exclusions,
     ) -> Result<(Cohort, Inputs), CliError> {
         if let DataConfig::Tabular(config) = &file.data {
-            let encodings = self.record.features.clone();
-            let encodings = encodings.ok_or_else(|| CliError::Bug("a table without encodings".to_owned()))?;
-            let matrix = encodings.encode(&Tabular::new(config.clone()).features()?.aligned(&cohort)?)?;
-            matrix.notes().for_each(|note| say(format!("note: {note}")));
-            return Ok((cohort, Inputs::Features { matrix, encodings }));
+            let table = Tabular::new(config.clone()).features()?.aligned(&cohort)?;
+            return Ok((cohort, self.features(table, self.encodings()?)?));
         }
-        if matches!(self.model, Model::Estimator { .. }) {
-            let encodings = self.record.features.clone();
-            let encodings = encodings.ok_or_else(|| CliError::Bug("covariates without encodings".to_owned()))?;
+        if self.is_estimator() {
+            let encodings = self.encodings()?;
             let groups = groups_of(&cohort, &self.record.attributes, &self.levels)?;
-            let matrix = encodings.encode(&design::covariates_as_fitted(
-                &self.run.covariates(),
-                &cohort,
-                &groups,
-                &encodings,
-            )?)?;
-            matrix.notes().for_each(|note| say(format!("note: {note}")));
-            return Ok((cohort, Inputs::Features { matrix, encodings }));
+            let table = design::covariates_as_fitted(&self.run.covariates(), &cohort, &groups, &encodings)?;
+            return Ok((cohort, self.features(table, encodings)?));
         }
         let decoding = RunFile { cache: file.cache.clone(), ..self.run.clone() };
         let (cohort, store) = decode(&decoding, cohort, exclusions, Care::Usual)?;
         Ok((cohort, Inputs::Images(store)))
+    }
+
+    fn encodings(&self) -> Result<TabularFeatures, CliError> {
+        self.record.features.clone().ok_or_else(|| CliError::Bug("columns without encodings".to_owned()))
+    }
+
+    /// The columns of `table` as the model reads them.
+    fn features(&self, table: FeatureTable, encodings: TabularFeatures) -> Result<Inputs, CliError> {
+        let matrix = encodings.encode(&table)?;
+        matrix.notes().for_each(|note| say(format!("note: {note}")));
+        if let Model::Estimator { fitted, .. } = &self.model {
+            let rows: Vec<usize> = (0..table.n()).collect();
+            design::require_known_strata(fitted.strata(), (&matrix, &encodings), &rows, || Ok(table))?;
+        }
+        Ok(Inputs::Features { matrix, encodings })
     }
 
     /// Samples whose image is one that this run was trained on.

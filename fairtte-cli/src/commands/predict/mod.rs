@@ -62,6 +62,7 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     let outcomes = Outcomes { ignored: arguments.no_outcomes, time_factor: arguments.time_factor };
     let (unit, attributes) = (&first.record.time_unit, &first.record.attributes);
     let other = OtherData::read(&arguments.other, &arguments.output, &first.run, unit, attributes, outcomes)?;
+    arguments.levels.iter().try_for_each(|level| level.require(attributes, &other.cohort))?;
     if arguments.dry_run {
         return dry_run(arguments, &members, &other);
     }
@@ -96,7 +97,11 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
         write_prediction_blocks(&path, &cohort.sample_ids(&cohort.all_rows()), &grid, written, cause)?;
     }
     let classes = if has_outcomes { file.classes(cohort)? } else { None };
-    let kind = if members.len() == 1 { Kind::Network } else { Kind::EnsembleMean };
+    let kind = match &members[..] {
+        [one] if one.is_estimator() => Kind::Estimator,
+        [_] => Kind::Network,
+        _ => Kind::EnsembleMean,
+    };
     let predicted = Predicted {
         kind,
         runs: members.iter().map(RunEntry::of).collect(),

@@ -80,7 +80,7 @@ impl OtherData {
         notes.extend(cohort.provenance.iter().flat_map(|provenance| provenance.notes.iter().cloned()));
         let has_times = has_outcomes && cohort.label().is_none();
         if has_times && (!run.is_of_class() || run.task.binary.is_some()) {
-            notes.extend(in_unit_of_run(&mut cohort, time_unit, outcomes.time_factor, other.table.is_some())?);
+            notes.extend(in_unit_of_run(&mut cohort, time_unit, outcomes.time_factor, other)?);
         } else if has_times {
             // Their class is at a horizon of their own, in their unit.
             outcomes
@@ -336,9 +336,9 @@ fn in_unit_of_run(
     cohort: &mut Cohort,
     unit: &str,
     factor: Option<f64>,
-    is_table: bool,
+    other: &args::Other,
 ) -> Result<Option<String>, CliError> {
-    let is_named = cohort.has_time_unit();
+    let (is_table, is_named) = (other.table.is_some(), cohort.has_time_unit());
     let own = std::mem::replace(&mut cohort.time_unit, unit.to_owned());
     let Some(factor) = factor else {
         if own == unit || (is_table && !is_named) {
@@ -349,8 +349,21 @@ fn in_unit_of_run(
         let help = "--time-factor multiplies them (365.25 from years to days, 30.44 from months to days)";
         return Err(CliError::setting("--time-factor", message, Some(help)));
     };
+    // Other settings of a table are those of the run's own, whose unit says nothing about this one.
+    let is_given =
+        other.set.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim().ends_with(".time-unit")));
+    let is_known = is_named && (is_given || !is_table);
+    if is_known && own == unit && factor.total_cmp(&1.0).is_ne() {
+        let message =
+            format!("{factor} would change times that are in {unit} as those of the run, expected no --time-factor");
+        let help = "if they are in another unit, name it as the time-unit of [data]";
+        return Err(CliError::setting("--time-factor", message, Some(help)));
+    }
     for sample in &mut cohort.samples {
         sample.time *= factor;
     }
-    Ok(Some(format!("times in {own} were multiplied by {factor} to {unit}")))
+    let from =
+        if is_known { format!("times in {own}") } else { "times of the data, whose unit is not named,".to_owned() };
+    let to = if cohort.has_time_unit() { format!(" to {unit}") } else { String::new() };
+    Ok(Some(format!("{from} were multiplied by {factor}{to}")))
 }

@@ -10,8 +10,8 @@ use fairtte_metrics::{Reading, SurvivalCurves};
 use ndarray::Array2;
 use serde::Serialize;
 
-use super::PREDICTIONS;
 use super::member::Member;
+use super::{PREDICTIONS, WORK};
 use crate::CliError;
 use crate::plural::counted;
 use crate::run_file::TaskConfig;
@@ -19,7 +19,12 @@ use crate::run_folder::{RunFolder, write_json};
 
 const VERSION: u32 = 1;
 const RECORD: &str = "predict.json";
+const EXCLUSIONS: &str = "exclusions.csv";
+const COHORT: &str = "cohort.parquet";
+const SUMMARY: &str = "cohort.json";
 const RISK: &str = "risk.csv";
+/// What is written beside the record; some of it only with outcomes, or with horizons.
+const FILES: [&str; 5] = [PREDICTIONS, EXCLUSIONS, COHORT, SUMMARY, RISK];
 
 /// How curves were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +32,9 @@ pub(super) enum Kind {
     /// The network of one run.
     #[serde(rename = "network")]
     Network,
+    /// The estimator of one run.
+    #[serde(rename = "estimator")]
+    Estimator,
     /// The mean of the survival of several runs.
     #[serde(rename = "ensemble mean")]
     EnsembleMean,
@@ -39,6 +47,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
+            Self::Estimator => "estimator",
             Self::EnsembleMean => "ensemble mean",
             Self::OutOfFold => "out of fold",
         }
@@ -176,7 +185,8 @@ pub(super) struct Published {
     notes: Vec<String>,
 }
 
-/// Refuses a folder that has other results.
+/// Refuses a folder that has other results, or files of these names: only those of a prediction that was interrupted, whose blocks are
+/// there, are our own.
 pub(super) fn require_free(output: &Path) -> Result<(), CliError> {
     let taken = |name: &str, what: &str| {
         let path = output.join(name);
@@ -188,7 +198,11 @@ pub(super) fn require_free(output: &Path) -> Result<(), CliError> {
     };
     taken(RECORD, "a prediction")?;
     let run = RunFolder::new(output).run_file();
-    taken(&run.file_name().unwrap_or_default().to_string_lossy(), "a run")
+    taken(&run.file_name().unwrap_or_default().to_string_lossy(), "a run")?;
+    if output.join(WORK).exists() {
+        return Ok(());
+    }
+    FILES.iter().try_for_each(|name| taken(name, "a file of this name"))
 }
 
 /// Horizons are times of the curves.
@@ -206,11 +220,11 @@ pub(crate) fn check_horizons(horizons: &[f64], grid: &[f64]) -> Result<(), CliEr
 impl Predicted<'_> {
     /// Writes everything except for the curves, which are there.
     pub(super) fn write(self, output: &Path) -> Result<Published, CliError> {
-        self.exclusions.write_csv(&output.join("exclusions.csv"))?;
+        self.exclusions.write_csv(&output.join(EXCLUSIONS))?;
         if self.has_outcomes {
-            write_cohort(&output.join("cohort.parquet"), self.cohort, self.groups)?;
+            write_cohort(&output.join(COHORT), self.cohort, self.groups)?;
             let summary = CohortSummary::new(self.cohort, self.exclusions, self.groups);
-            write_json(&output.join("cohort.json"), &summary)?;
+            write_json(&output.join(SUMMARY), &summary)?;
         }
         if !self.risks.horizons.is_empty() {
             self.write_risk(output)?;
@@ -296,5 +310,33 @@ impl Published {
             write!(text, "evaluate: fairtte evaluate {output} --internal {}", run.display())
         };
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_prediction_would_replace_is_refused_unless_a_prediction_was_interrupted() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path();
+        std::fs::write(output.join("notes.txt"), "").unwrap();
+        require_free(output).unwrap();
+        for name in FILES {
+            std::fs::write(output.join(name), "").unwrap();
+            let error = require_free(output).unwrap_err().to_string();
+            let expected = format!("{name}: there is already a file of this name here; choose another --output");
+            assert!(error.ends_with(&expected), "{error}");
+            std::fs::create_dir(output.join(WORK)).unwrap();
+            require_free(output).unwrap();
+            std::fs::remove_dir(output.join(WORK)).unwrap();
+            std::fs::remove_file(output.join(name)).unwrap();
+        }
+        // A finished prediction is not overwritten, even if its blocks could not be removed.
+        std::fs::create_dir(output.join(WORK)).unwrap();
+        std::fs::write(output.join(RECORD), "").unwrap();
+        assert!(require_free(output).unwrap_err().to_string().contains("there is already a prediction here"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_classical::generator::{Arm, Generated, GeneratorSettings, generate, generate_on};
 use fairtte_data::table::{ColumnValues, Table, write_csv, write_parquet};
-use fairtte_data::{write_atomically, write_predictions};
+use fairtte_data::{remove_unfinished, unfinished_name, write_atomically, write_predictions};
 use fairtte_metrics::{SampleId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,10 @@ fn read_rows(path: &Path, columns: &[String]) -> Result<(Rows, Array2<f64>), Cli
 fn finished(out: &Path, request: &Request) -> Result<Option<Counts>, CliError> {
     let problem = |problem: &str| CliError::RunFolder { path: out.to_owned(), problem: problem.to_owned() };
     let Ok(text) = std::fs::read_to_string(out.join(RECORD)) else {
-        let is_known = |name: &std::ffi::OsStr| FILES.iter().any(|file| name == *file);
+        let is_known = |name: &std::ffi::OsStr| {
+            let name = name.to_str();
+            name.is_some_and(|name| FILES.contains(&name) || unfinished_name(name).is_some_and(is_ours))
+        };
         let mut entries = std::fs::read_dir(out).into_iter().flatten().flatten();
         return match entries.find(|entry| !is_known(&entry.file_name())) {
             Some(_) => {
@@ -192,6 +195,10 @@ const FILES: [&str; 6] = [
     "truth-censoring.parquet",
 ];
 
+fn is_ours(name: &str) -> bool {
+    name == RECORD || FILES.contains(&name)
+}
+
 fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Result<Counts, CliError> {
     let cohort = people(&request, covariates)?;
     let n = request.settings.n;
@@ -205,6 +212,7 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
         path: out.to_owned(),
         problem: format!("cannot be created: {source}"),
     })?;
+    remove_unfinished(out, is_ours);
     write_csv(&out.join(FILES[0]), cohort_columns(&cohort, &samples, &names))?;
     write_parquet(&out.join(FILES[1]), people_columns(&cohort, &samples, &names), &[])?;
     let grid = request.settings.grid();

@@ -82,7 +82,7 @@ fn held(queue: &Queue) -> Vec<Finding> {
 struct Trials {
     /// Place in the manifest and failure.
     failed: Vec<(usize, Failure)>,
-    /// Place in the manifest and last sign of life of those that count as running.
+    /// Place in the manifest and last heartbeat of those that count as running.
     running: Vec<(usize, Sign)>,
     now: SystemTime,
 }
@@ -162,7 +162,7 @@ impl Trials {
         }]
     }
 
-    /// Trials that count as running, but whose task is not in the queue, or that gave no sign of life for half of the limit.
+    /// Trials that count as running, but whose task is not in the queue, or that gave no heartbeat for half of the limit.
     fn gone(&self, queue: Option<&Queue>, stale: Duration) -> Vec<Finding> {
         let is_queued = |task: &String| queue.is_none_or(|queue| queue.tasks.iter().any(|known| known.name() == *task));
         let age = |sign: &Sign| self.now.duration_since(sign.at).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Trials {
             let of = sign.holder.task.as_ref().map_or_else(String::new, |task| format!(" of task {task}"));
             Finding {
                 what: format!(
-                    "place {place} is held by process {}{of} on {}, which gave no sign of life for {} s or is in no queue",
+                    "place {place} is held by process {}{of} on {}, without a heartbeat for {} s or in no queue",
                     sign.holder.process,
                     sign.holder.machine(),
                     age(sign).as_secs()

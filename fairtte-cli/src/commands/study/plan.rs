@@ -219,11 +219,9 @@ impl Needs {
         let (cells, trainings) = (counted(self.cells, "cell"), counted(self.trainings, "training"));
         lines.extend([String::new(), format!("{cells} of {trials} each are {trainings}{shared}{done}")]);
         if !self.rungs.is_empty() {
-            let rungs = self.rungs.iter().map(|(epochs, n)| format!("{n} after epoch {epochs}"));
+            let rungs = self.rungs.iter().map(|(epochs, n)| format!("{n} continue after epoch {epochs}"));
             let rungs = rungs.collect::<Vec<_>>().join(", ");
-            lines.push(format!(
-                "Successive halving: of the {trials} of a cell continue {rungs}. Hours are those without it."
-            ));
+            lines.push(format!("Successive halving: of the {trials} of a cell, {rungs}. Hours are those without it."));
         }
         if let (Some(hours), Some(source)) = (self.hours_at_most, &self.hours_are_from) {
             lines.push(format!(

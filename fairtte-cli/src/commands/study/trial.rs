@@ -115,7 +115,7 @@ fn attempt(
     });
     let is_paused = interrupt::take_pause();
     if !lease.is_ours(folder) {
-        let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
+        let problem = "another process took this trial over, because this one gave no heartbeat in time".to_owned();
         return Err(CliError::RunFolder { path: folder.path().to_owned(), problem });
     }
     let finished = match (outcome, next) {

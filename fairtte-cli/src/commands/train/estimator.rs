@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fairtte_classical::{Estimator, FitChecks, SurvivalModel as _};
-use fairtte_data::Part;
+use fairtte_classical::{ClassicalError, Estimator, FitChecks, FittedEstimator, SurvivalModel as _};
+use fairtte_data::adapters::Tabular;
+use fairtte_data::features::FeatureTable;
+use fairtte_data::{DataConfig, Part};
 use fairtte_fairness::{Outputs, TrainingData, choices, score_validation};
 use fairtte_metrics::evaluation::Stop;
 use fairtte_survival::{CutPoints, PredictionGrid};
@@ -15,6 +17,7 @@ use super::{kept_model, scoring_of, times};
 use crate::plural::counted;
 use crate::prepared::{Inputs, Prepared};
 use crate::progress::say;
+use crate::run_file::RunFile;
 use crate::run_folder::{EstimatorModel, FittedKind, Methods, ModelWriter, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, design, device};
 
@@ -38,35 +41,24 @@ pub(super) fn fit_estimator(
     let Inputs::Features { matrix, encodings } = &prepared.inputs else {
         return Err(CliError::Bug("an estimator on images".to_owned()));
     };
-    let names = design::chosen(encodings, estimator.columns());
     let train = prepared.split.rows(Part::Train);
+    let inputs = prepared.inputs_of(train);
+    let names = design::chosen_for(encodings, estimator.columns(), matrix, &inputs);
     let (n, p) = (counted(train.len(), "sample"), counted(names.len(), "column"));
     say(format!("fitting {} to {n} with {p}", estimator.name()));
     let started = Instant::now();
     let estimator = estimator.clone().with_seed(run.training_seed());
-    let of_estimator = |error| CliError::of_estimator(&estimator, error);
-    let (covariates, subjects) =
-        (design::columns(matrix, &names, &prepared.inputs_of(train))?, prepared.cohort.subjects(train));
-    let cohort = prepared.training_cohort();
-    let fitted = if let Some(cause) = cohort.cause {
-        let outcomes = cohort.competing_outcomes(train, cause)?;
-        let fitted = estimator.fit_causes(&covariates, &outcomes, cause, &names, &subjects);
-        fitted.map(|fitted| (fitted, FitChecks::new(&names, &subjects)))
-    } else {
-        let outcomes = cohort.outcomes(train)?;
-        let fitted = estimator.fit_named(&covariates, &outcomes, &names, &subjects, &Stop::default());
-        fitted.map(|fitted| {
-            let checks = fitted.checks(&covariates, &outcomes, &names, &subjects);
-            (fitted, checks)
-        })
-    };
-    let (fitted, checks) = fitted.map_err(of_estimator)?;
+    let estimator = estimator.with_columns(|name| design::named(name, &names, encodings));
+    let (fitted, checks) = fit(prepared, &estimator, &design::columns(matrix, &names, &inputs)?, &names)?;
     say(format!("fitted and checked in {:.1} s", started.elapsed().as_secs_f64()));
     write_json(&folder.fit_checks(), &checks)?;
-    let curves =
-        fitted.survival_curves(&design::columns(matrix, &names, &rows)?, grid.times()).map_err(of_estimator)?;
+    design::require_known_strata(fitted.strata(), (matrix, encodings), &rows, || cells(run, prepared))?;
+    let samples = prepared.cohort.sample_ids(&rows);
+    let curves = fitted
+        .survival_curves(&design::columns(matrix, &names, &rows)?, grid.times())
+        .map_err(|error| CliError::of_estimator(&estimator, error.with_samples(&samples)))?;
     let survival = curves.into_survival();
-    let (path, samples) = (folder.predictions(), prepared.cohort.sample_ids(&rows));
+    let path = folder.predictions();
     write_curves(&path, &samples, grid.times(), survival.clone(), prepared.cohort.cause)?;
 
     let weights = format!("the fit of {}", estimator.name());
@@ -81,6 +73,43 @@ pub(super) fn fit_estimator(
     write_text(&folder.steps(), "")?;
     folder.write_warnings(&[])?;
     write_json(&folder.selection(), &selection(run, EPOCH, weights, rules, methods))
+}
+
+/// The fit of `estimator` to the training part, whose `covariates` have these `names`, and what the samples say about it.
+///
+/// # Errors
+/// [`CliError::Estimator`] naming columns and samples.
+fn fit(
+    prepared: &Prepared,
+    estimator: &Estimator,
+    covariates: &Array2<f64>,
+    names: &[String],
+) -> Result<(FittedEstimator, FitChecks), CliError> {
+    let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
+    let subjects = prepared.cohort.subjects(train);
+    let of_samples = |error: ClassicalError| {
+        CliError::of_estimator(estimator, error.with_samples(&prepared.cohort.sample_ids(train)))
+    };
+    if let Some(cause) = cohort.cause {
+        let outcomes = cohort.competing_outcomes(train, cause)?;
+        let fitted = estimator.fit_causes(covariates, &outcomes, cause, names, &subjects).map_err(of_samples)?;
+        return Ok((fitted, FitChecks::new(names, &subjects)));
+    }
+    let outcomes = cohort.outcomes(train)?;
+    let fitted = estimator.fit_named(covariates, &outcomes, names, &subjects, &Stop::default()).map_err(of_samples)?;
+    let checks = fitted.checks(covariates, &outcomes, names, &subjects);
+    Ok((fitted, checks))
+}
+
+/// The cells of the columns that an estimator reads, of all samples.
+///
+/// # Errors
+/// [`CliError::Data`] if the table cannot be read again.
+fn cells(run: &RunFile, prepared: &Prepared) -> Result<FeatureTable, CliError> {
+    match &run.data {
+        DataConfig::Tabular(config) => Ok(Tabular::new(config.clone()).features()?.aligned(&prepared.cohort)?),
+        _ => design::covariates(&run.covariates(), &prepared.cohort, &prepared.attributes),
+    }
 }
 
 /// Name of the file of the curves.

@@ -15,7 +15,7 @@ use std::time::Instant;
 use burn::tensor::Device;
 use fairtte_data::Part;
 use fairtte_data::loader::Intensity;
-use fairtte_fairness::strategies::{CellCounts, Strategy, TrainingCells};
+use fairtte_fairness::strategies::{CellCounts, Strategy, TrainingCells, Warning};
 use fairtte_fairness::{
     EpochReport, FairnessError, FittedModel, LearnerSpec, NetworkSpec, Observer, Outputs, Pretrained, PretrainedConfig,
     Scoring, StepsFile, TensorBoard, TrainedRun, Trainer, TrainingData, targets_of,
@@ -201,7 +201,10 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         trained.epochs.len(),
         trained.best_epoch
     ));
-    folder.write_warnings(&trained.warnings)?;
+    let (written, table) = (run.written(), run.strategy_table());
+    let tables = [&table, "training", "optimiser"];
+    let of_keys = |warning: &Warning| Warning { text: written.with_keys(&warning.text, &tables), ..warning.clone() };
+    folder.write_warnings(&trained.warnings.iter().map(of_keys).collect::<Vec<_>>())?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
     let model = FittedModel {
         channels: spec.network.channels,

@@ -10,6 +10,9 @@ use crate::run_folder::RunFolder;
 /// another output the run is resumed in the folder itself, wherever the folder is now.
 pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
     let origin = arguments.resume_from.as_deref();
+    if let Some(origin) = origin {
+        RunFolder::new(origin).require_run()?;
+    }
     let kept = origin.map(|origin| RunFolder::new(origin).run_file());
     let files: Vec<_> = kept.into_iter().chain(arguments.config.iter().cloned()).collect();
     let mut run = RunFile::read(&files, &arguments.common.set)?;

@@ -18,6 +18,8 @@ use crate::commands::predict::Member;
 use crate::plural::counted;
 use crate::run_file::training::PretrainedConfig;
 
+/// What marks the file.
+pub(super) const FORMAT: &str = "fairtte-export";
 /// Incremented when the content changes its meaning.
 const VERSION: u32 = 1;
 
@@ -202,7 +204,7 @@ impl<'a> Description<'a> {
         let classifier = &fitted.classifier;
         let levels = &fitted.cells.levels;
         Ok(Self {
-            format: "fairtte-export",
+            format: FORMAT,
             version: VERSION,
             fairtte: env!("CARGO_PKG_VERSION"),
             run: RunPart {

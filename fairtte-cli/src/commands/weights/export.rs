@@ -9,7 +9,7 @@ use fairtte_data::write_atomically;
 use fairtte_fairness::Export;
 use fairtte_models::weights::{sha256, write_export};
 
-use super::description::{Description, WeightsFile};
+use super::description::{Description, FORMAT, WeightsFile};
 use crate::CliError;
 use crate::args::WeightsExport;
 use crate::commands::predict::Member;
@@ -22,6 +22,7 @@ const EXTENSION: &str = "safetensors";
 
 pub(super) fn run(arguments: &WeightsExport) -> Result<(), CliError> {
     let beside = description_path(&arguments.output)?;
+    require_own(&beside)?;
     // Before any weights are read.
     OpenRun::read(&arguments.run)?.file.require_one_kind("the description of exported weights is")?;
     let member = Member::open(&arguments.run, arguments.epoch.as_deref(), Some(DEVICE))?;
@@ -45,6 +46,21 @@ fn description_path(output: &Path) -> Result<PathBuf, CliError> {
         return Ok(output.with_extension("json"));
     }
     let message = format!("\"{}\", expected a name that ends in .{EXTENSION}", output.display());
+    Err(CliError::setting("--output", message, None))
+}
+
+/// Refuses to replace a file that no export wrote: the argument names the weights alone.
+fn require_own(beside: &Path) -> Result<(), CliError> {
+    let is_export = |bytes: Vec<u8>| {
+        let content = serde_json::from_slice::<serde_json::Value>(&bytes).unwrap_or_default();
+        content.get("format").is_some_and(|format| format == FORMAT)
+    };
+    if !beside.exists() || std::fs::read(beside).is_ok_and(is_export) {
+        return Ok(());
+    }
+    let file = beside.display();
+    let message =
+        format!("{file} would be overwritten and is no description of exported weights, expected another name");
     Err(CliError::setting("--output", message, None))
 }
 
@@ -78,5 +94,21 @@ mod tests {
         let expected = "--output: \"m.json\", expected a name that ends in .safetensors";
         assert_eq!(path("m.json").unwrap_err(), expected);
         assert!(path("safetensors").is_err());
+    }
+
+    #[test]
+    fn a_file_beside_the_weights_is_replaced_only_if_an_export_wrote_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let beside = folder.path().join("package.json");
+        assert!(require_own(&beside).is_ok());
+        std::fs::write(&beside, "{\"format\": \"fairtte-export\", \"version\": 1}").unwrap();
+        assert!(require_own(&beside).is_ok());
+        for other in
+            ["{\"name\": \"site\"}", "{\"format\": \"pt\"}", "[\"fairtte-export\"]", "\"fairtte-export\"", "", "{"]
+        {
+            std::fs::write(&beside, other).unwrap();
+            let error = require_own(&beside).unwrap_err().to_string();
+            assert!(error.contains("package.json would be overwritten and is no description"), "{other}: {error}");
+        }
     }
 }

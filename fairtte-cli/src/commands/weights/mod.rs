@@ -9,7 +9,7 @@ mod rules;
 
 use fairtte_data::write_atomically;
 use fairtte_models::BackboneKind;
-use fairtte_models::weights::{Fit, Gray, NamedHash, WeightFile, sha256};
+use fairtte_models::weights::{Fit, Gray, MOST_CHANNELS, NamedHash, WeightFile, sha256};
 use serde_json::json;
 
 use super::{print, print_json};
@@ -53,9 +53,10 @@ fn import(arguments: &WeightsImport) -> Result<(), CliError> {
         return Err(CliError::setting("--arch", problem, None));
     }
     let channels = match (arguments.channels, arguments.gray) {
-        (Some(channels), _) if channels > 0 => channels,
+        (Some(channels), _) if (1..=MOST_CHANNELS).contains(&channels) => channels,
         (Some(channels), _) => {
-            return Err(CliError::setting("--channels", format!("{channels}, expected a whole number > 0"), None));
+            let problem = format!("{channels}, expected a whole number from 1 to {MOST_CHANNELS}");
+            return Err(CliError::setting("--channels", problem, None));
         }
         (None, Gray::Sum | Gray::Mean) => 1,
         (None, Gray::Replicate) => {
@@ -174,17 +175,29 @@ mod tests {
         assert_eq!(printable("ImageNet's \"a\\b\"\u{1b}[2J\r\n"), "ImageNet's \"a\\b\"\\u{1b}[2J\\r\\n");
     }
 
-    #[test]
-    fn a_replicated_channel_needs_a_number_of_channels() {
+    /// What the import of a file with one empty tensor says.
+    fn imported(channels: Option<usize>, gray: Gray) -> String {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let file = folder.path().join("w.safetensors");
         let header = br#"{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}} "#;
         let bytes = [&(header.len() as u64).to_le_bytes()[..], header].concat();
         std::fs::write(&file, bytes).unwrap_or_else(|error| panic!("{error}"));
         let (arch, layout) = (BackboneKind::ResNet18, fairtte_models::weights::Layout::Torchvision);
-        let arguments =
-            WeightsImport { file, arch, layout, channels: None, gray: Gray::Replicate, output: None, json: false };
-        let error = import(&arguments).map_or_else(|error| error.to_string(), |()| "none".to_owned());
+        let arguments = WeightsImport { file, arch, layout, channels, gray, output: None, json: false };
+        import(&arguments).map_or_else(|error| error.to_string(), |()| "none".to_owned())
+    }
+
+    #[test]
+    fn a_replicated_channel_needs_a_number_of_channels() {
+        let error = imported(None, Gray::Replicate);
         assert!(error.contains("replicate needs --channels"), "{error}");
+    }
+
+    #[test]
+    fn a_number_of_channels_is_checked_before_a_network_is_built() {
+        for channels in [0, MOST_CHANNELS + 1, usize::MAX] {
+            let error = imported(Some(channels), Gray::Auto);
+            assert_eq!(error, format!("--channels: {channels}, expected a whole number from 1 to 1024"));
+        }
     }
 }

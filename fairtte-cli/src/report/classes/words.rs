@@ -123,7 +123,7 @@ pub(super) fn left_out(numbers: &ClassNumbers<'_>) -> Option<String> {
         let ends = between.lower.zip(between.upper);
         let range = ends.map_or_else(String::new, |(a, b)| format!(", interval {} to {}", number(a), number(b)));
         text = format!(
-            "{text} The AUC of those who stay is {}; that of all samples, with weights for censoring, is {} (difference {}{range}).",
+            "{text} The AUC of the others is {}; that of all samples, with weights for censoring, is {} (difference {}{range}).",
             number(naive),
             number(weighted),
             signed(value)
@@ -142,7 +142,7 @@ pub(super) fn left_out(numbers: &ClassNumbers<'_>) -> Option<String> {
     {
         let group = |of: &LeftOut| of_level(of.attribute.as_deref().unwrap_or(""), of.level.as_deref().unwrap_or(""));
         text = format!(
-            "{text} Left out are between {} ({}) and {} ({}) of a group.",
+            "{text} By group, between {} ({}) and {} ({}) are left out.",
             percent_of(low),
             group(b),
             percent_of(high),

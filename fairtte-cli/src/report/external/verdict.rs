@@ -1,7 +1,7 @@
 //! The verdict of an external validation: at most three sentences on whether the model is worse in the external data, more so
 //! for a group, and whether its risks are right there.
 //!
-//! A change is stated only if its p value, adjusted by Holm's method for all numbers of the metric, is below the error level
+//! A change is stated only if its p value, adjusted by Holm's method for all numbers of the metric, is at most the error level
 //! of the intervals; whether one group lost more than another only if that difference of changes is, adjusted likewise; a
 //! wrong risk only if the bootstrap interval of observed / expected excludes 1.
 
@@ -9,6 +9,7 @@ use fairtte_metrics::Direction;
 use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 
 use super::super::differences::ends;
+use super::super::evidence::is_small;
 use super::super::format::{of_level, p_relation, value};
 use super::super::models::signed;
 use super::super::rows;
@@ -55,21 +56,19 @@ fn change(found: &CohortMetric, metric: &MetricReport, error: f64) -> String {
     let label = &metric.label;
     let Some(size) = difference.value else {
         let reason = difference.undefined.as_deref().unwrap_or("no reason was recorded");
-        return format!("Whether {label} is another one in the external data cannot be said: {reason}.");
+        return format!("Whether {label} changes in the external data cannot be said: {reason}.");
     };
     let from_to =
         format!("from {} in the internal test part to {} in the external data", value(internal), value(external));
     match p_of(difference) {
-        Some(p) if p < error => {
+        Some(p) if is_small(p, error) => {
             let verb = if size < 0.0 { "falls" } else { "rises" };
             format!("{label} {verb} {from_to}, which chance does not explain: {}.", with_ends(difference))
         }
         Some(_) => {
             let groups = clear_groups(found, error).map_or_else(String::new, |groups| format!("; {groups}"));
             let found = with_ends(difference);
-            format!(
-                "That {label} changes over all samples, {from_to}, cannot be distinguished from chance: {found}{groups}."
-            )
+            format!("{label} over all samples goes {from_to}, which may be chance: {found}{groups}.")
         }
         None => format!("{label} goes {from_to}; whether that is chance was not tested."),
     }
@@ -78,7 +77,8 @@ fn change(found: &CohortMetric, metric: &MetricReport, error: f64) -> String {
 /// The group whose change is the largest of those that chance does not explain, and the number of others.
 fn clear_groups(found: &CohortMetric, error: f64) -> Option<String> {
     let all = found.attributes.iter().flat_map(|by| by.groups.iter().map(move |group| (&by.attribute, group)));
-    let is_clear = |(_, (_, both)): &(&String, &(String, InBoth))| p_of(&both.difference).is_some_and(|p| p < error);
+    let is_clear =
+        |(_, (_, both)): &(&String, &(String, InBoth))| p_of(&both.difference).is_some_and(|p| is_small(p, error));
     let clear: Vec<_> = all.filter(is_clear).collect();
     let size = |both: &InBoth| both.difference.value.map_or(0.0, f64::abs);
     let (attribute, (level, both)) = clear.iter().max_by(|(_, a), (_, b)| size(&a.1).total_cmp(&size(&b.1)))?;
@@ -109,9 +109,9 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
         );
     }
     let size = |change: &GroupDifference| change.difference.value.map_or(0.0, f64::abs);
-    let clear = tested.iter().filter(|(.., p)| *p < error).max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
+    let clear = tested.iter().filter(|(.., p)| is_small(*p, error)).max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
     let Some((attribute, change, _)) = clear else {
-        return format!("No group's change of {label} can be distinguished from that of another by more than chance.");
+        return format!("No group is shown to change more in {label} than another.");
     };
     let value = change.difference.value.unwrap_or(0.0);
     let is_worse = match (metric.no_best || metric.target.is_some(), metric.direction()) {
@@ -121,7 +121,7 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     };
     let (first, second) = (&change.first, &change.second);
     let (loser, other) = if is_worse == Some(false) { (second, first) } else { (first, second) };
-    let verb = if is_worse.is_none() { "changes otherwise" } else { "fares worse" };
+    let verb = if is_worse.is_none() { "changes differently" } else { "fares worse" };
     format!(
         "{} {verb} in the external data than {}: the change of {label} for {first} minus that for {second} is {}.",
         of_level(attribute, loser),
@@ -168,6 +168,6 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
 pub(super) fn clear_difference<'a>(page: &ExternalPage<'a>, name: &str) -> Option<(&'a InBoth, String)> {
     let reports = page.reports;
     let both = &reports.metrics.iter().find(|metric| metric.name == name)?.overall;
-    let p = p_of(&both.difference).filter(|p| *p < 1.0 - reports.internal.settings.level)?;
+    let p = p_of(&both.difference).filter(|p| is_small(*p, 1.0 - reports.internal.settings.level))?;
     Some((both, format!("{}; {}", signed(both.difference.value?), with_name(&both.difference, p))))
 }

@@ -3,6 +3,8 @@
 //! A box reaches from the first to the third quartile (linear interpolation, as `numpy.quantile`), the line in it is the median, and the
 //! whiskers end at the last values within 1.5 lengths of the box (Tukey 1977); values beyond are dots.
 
+use std::ops::Range;
+
 use super::super::ReportError;
 use super::super::format::{elide, short};
 use super::canvas::{
@@ -77,18 +79,27 @@ fn draw_panel(canvas: &Canvas<'_>, place: usize, (x, y): (&str, &str), panel: &B
     for (at, values) in panel.boxes.iter().filter(|(_, values)| !values.is_empty()) {
         draw_box(canvas, &axes, (axes.x_at(*at), half), values)?;
     }
-    if let Some((intercept, slope)) = panel.line {
-        let ends = [axes.x.start, axes.x.end].map(|x| {
-            let y = (intercept + slope * x).clamp(axes.y.start, axes.y.end);
-            axes.at(x, y)
-        });
-        canvas.line(&ends, BLUE, 1.6)?;
+    if let Some(ends) = panel.line.and_then(|line| inside(line, &axes.x, &axes.y)) {
+        canvas.line(&ends.map(|(x, y)| axes.at(x, y)), BLUE, 1.6)?;
     }
     if panel.boxes.is_empty() {
         let middle = (f64::midpoint(axes.left, axes.right), f64::midpoint(axes.top, axes.bottom));
         canvas.text("no value", middle, Anchor::Middle, Ink::new(11.0, MUTED).italic())?;
     }
     Ok(())
+}
+
+/// The ends of the part of a line (intercept and slope) that lies in the ranges; `None` if no part does. Its ends are moved along the line,
+/// which would have another slope otherwise.
+fn inside((intercept, slope): (f64, f64), x: &Range<f64>, y: &Range<f64>) -> Option<[(f64, f64); 2]> {
+    let (mut from, mut to) = (x.start, x.end);
+    if slope != 0.0 {
+        let at = [y.start, y.end].map(|value| (value - intercept) / slope);
+        (from, to) = (from.max(at[0].min(at[1])), to.min(at[0].max(at[1])));
+    } else if !(y.start..=y.end).contains(&intercept) {
+        return None;
+    }
+    (from < to).then(|| [from, to].map(|x| (x, (intercept + slope * x).clamp(y.start, y.end))))
 }
 
 fn draw_box(canvas: &Canvas<'_>, axes: &Axes, (centre, half): (f64, f64), values: &[f64]) -> Result<(), DrawError> {
@@ -150,6 +161,17 @@ mod tests {
         assert_eq!(found, Quartiles { first: 2.25, median: 3.5, third: 4.75, whiskers: (1.0, 5.0) });
         let one = Quartiles::of(&[0.5]);
         assert_eq!(one, Quartiles { first: 0.5, median: 0.5, third: 0.5, whiskers: (0.5, 0.5) });
+    }
+
+    #[test]
+    fn a_line_keeps_its_slope_where_it_leaves_the_axes() {
+        let (x, y) = (0.0..4.0, 0.0..1.0);
+        assert_eq!(inside((0.25, 0.125), &x, &y), Some([(0.0, 0.25), (4.0, 0.75)]));
+        // y = x - 1 enters at 1 and leaves at 2; y = 3 - x does so at 2 and 3.
+        assert_eq!(inside((-1.0, 1.0), &x, &y), Some([(1.0, 0.0), (2.0, 1.0)]));
+        assert_eq!(inside((3.0, -1.0), &x, &y), Some([(2.0, 1.0), (3.0, 0.0)]));
+        assert_eq!(inside((0.5, 0.0), &x, &y), Some([(0.0, 0.5), (4.0, 0.5)]));
+        assert_eq!([inside((2.0, 0.0), &x, &y), inside((2.0, 1.0), &x, &y)], [None, None]);
     }
 
     #[test]

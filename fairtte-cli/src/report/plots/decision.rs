@@ -99,11 +99,10 @@ impl<'a> Curves<'a> {
         let legend = if n > 1 { ROW * self.models.len() as f64 } else { 0.0 };
         let (top, bottom) = (48.0 + legend, HEIGHT + legend - 44.0);
         let axes = Axes { left: LEFT, right: WIDTH - 10.0, top, bottom, x, y };
-        let points = |curve: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<Point> {
-            curve
-                .filter(|(_, value)| *value >= axes.y.start)
-                .map(|(threshold, value)| axes.at(threshold, value))
-                .collect()
+        let runs = |curve: &[(f64, f64)]| -> Vec<Vec<Point>> {
+            let on_axes =
+                |run: Vec<(f64, f64)>| run.into_iter().map(|(threshold, value)| axes.at(threshold, value)).collect();
+            runs_above(curve, axes.y.start).into_iter().map(on_axes).collect()
         };
         let title = format!("Net benefit by threshold, {name}");
         let figure = Figure { id, title, description: self.description(), width: WIDTH, height: HEIGHT + legend };
@@ -114,12 +113,16 @@ impl<'a> Curves<'a> {
             axes.draw_y(canvas, &ticks(&axes.y, 5), "")?;
             axes.draw_x(canvas, &ticks(&axes.x, 6), "threshold of the predicted risk")?;
             canvas.dashed(&[axes.at(axes.x.start, 0.0), axes.at(axes.x.end, 0.0)], AXIS, 1.4, TREAT_NOBODY)?;
-            canvas.dashed(&points(&mut treat_all.iter().copied()), MUTED, 1.6, TREAT_ALL)?;
+            for line in runs(&treat_all) {
+                canvas.dashed(&line, MUTED, 1.6, TREAT_ALL)?;
+            }
             for (place, _, curve) in &self.models {
-                let of_model = curve.thresholds.iter().copied().zip(curve.net_benefit.iter().copied());
-                let line = points(&mut of_model.into_iter());
-                canvas.line(&line, Marker::of(*place).colour, 2.0)?;
-                marker::along(canvas, &axes, &line, (*place, n))?;
+                let of_model: Vec<(f64, f64)> =
+                    curve.thresholds.iter().copied().zip(curve.net_benefit.iter().copied()).collect();
+                for line in runs(&of_model) {
+                    canvas.line(&line, Marker::of(*place).colour, 2.0)?;
+                    marker::along(canvas, &axes, &line, (*place, n))?;
+                }
             }
             Ok(())
         })
@@ -158,6 +161,27 @@ impl<'a> Curves<'a> {
         };
         self.models.iter().flat_map(of_model).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// The parts of a line of points (from left to right) that are not below `lowest`. Each ends where the line crosses `lowest`, so that the
+/// points on both sides of a harm that is not shown are not joined.
+fn runs_above(line: &[(f64, f64)], lowest: f64) -> Vec<Vec<(f64, f64)>> {
+    let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut before: Option<(f64, f64)> = None;
+    for &(x, y) in line {
+        let is_above = y >= lowest;
+        let crossed = before.filter(|before| (before.1 >= lowest) != is_above);
+        let crossing = crossed.map(|(left, value)| (left + (x - left) * (lowest - value) / (y - value), lowest));
+        if is_above && (before.is_none() || crossing.is_some()) {
+            runs.push(Vec::new());
+        }
+        if let Some(run) = runs.last_mut() {
+            run.extend(crossing);
+            run.extend(is_above.then_some((x, y)));
+        }
+        before = Some((x, y));
+    }
+    runs
 }
 
 #[cfg(test)]
@@ -203,5 +227,29 @@ mod tests {
         assert!(alone[0].contains("at 30 % the model has 0.200, treating all 0.200<"), "{}", alone[0]);
         let without = report();
         assert_eq!(decision_figures(&[("model", &without)]).unwrap().map(|figures| figures.len()), [0, 0]);
+    }
+
+    #[test]
+    fn a_curve_that_falls_below_the_axis_is_interrupted_where_it_crosses_it() {
+        // From 0.1 to -0.5 the line is at -0.2 half way, from -0.5 to 0 after three fifths.
+        let found = runs_above(&[(0.1, 0.1), (0.2, -0.5), (0.3, 0.0)], -0.2);
+        let expected = [[(0.1, 0.1), (0.15, -0.2)], [(0.26, -0.2), (0.3, 0.0)]];
+        assert_eq!(found.len(), 2);
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found.0 - expected.0).abs() < 1e-12 && (found.1 - expected.1).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!(runs_above(&[(0.1, -0.5), (0.2, -0.4)], -0.2), Vec::<Vec<(f64, f64)>>::new());
+        let whole = [(0.1, 0.3), (0.2, -0.2), (0.3, 0.1)];
+        assert_eq!(runs_above(&whole, -0.2), [whole.to_vec()]);
+        // In the figure the model has one line more; its colour is that of the first marker.
+        let lines = |net_benefit: [f64; 3]| {
+            let mut report = with_curve(0.1, 0.1);
+            if let Some(decisions) = &mut report.decisions {
+                decisions.curves[0].net_benefit = net_benefit.to_vec();
+            }
+            let [shown, _] = decision_figures(&[("model", &report)]).unwrap();
+            shown[0].matches("stroke=\"#0072B2\"").count()
+        };
+        assert_eq!(lines([0.1, -0.5, 0.0]), lines([0.1, 0.1, 0.0]) + 1);
     }
 }

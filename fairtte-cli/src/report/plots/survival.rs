@@ -68,7 +68,7 @@ impl GroupPanels for Style<'_> {
             axes.draw_x(canvas, &self.time_ticks(groups, 7), &self.time_title())?;
             numbers_at_risk(canvas, &axes, groups, &GROUP_COLOURS, (at_risk, 520.0))?;
             let panel = Axes { top: below, bottom: height - 8.0, ..axes.clone() };
-            differences(canvas, &panel, groups, &GROUP_COLOURS, self.report.settings.reading == Reading::Step)?;
+            differences(canvas, &panel, groups, &GROUP_COLOURS, self.is_step())?;
             for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
                 band(canvas, &axes, &group.kaplan_meier, colour)?;
             }
@@ -145,8 +145,12 @@ impl Style<'_> {
         group: &GroupCurves,
         place: (usize, usize),
     ) -> Result<(), DrawError> {
-        let is_step = self.report.settings.reading == Reading::Step;
-        curves_of(canvas, axes, (&group.kaplan_meier, &group.predicted), place, is_step)
+        curves_of(canvas, axes, (&group.kaplan_meier, &group.predicted), place, self.is_step())
+    }
+
+    /// Whether a predicted curve keeps each value until its next time.
+    fn is_step(&self) -> bool {
+        self.report.settings.reading == Reading::Step
     }
 
     /// The evaluation times of AUC and Brier score, as a bar on the time axis.
@@ -158,13 +162,13 @@ impl Style<'_> {
     }
 
     fn describe(&self, groups: &[GroupCurves]) -> String {
-        let last = |times: &[f64], survival: &[f64]| {
-            let (_, survival) = up_to(times, survival, self.end);
+        let last = |times: &[f64], survival: &[f64], is_step: bool| {
+            let (_, survival) = up_to(times, survival, self.end, is_step);
             survival.last().map_or_else(|| "nothing".to_owned(), |value| number(*value))
         };
         let say = |group: &GroupCurves| {
-            let observed = last(&group.kaplan_meier.times, &group.kaplan_meier.survival);
-            let predicted = last(&group.predicted.times, &group.predicted.survival);
+            let observed = last(&group.kaplan_meier.times, &group.kaplan_meier.survival, true);
+            let predicted = last(&group.predicted.times, &group.predicted.survival, self.is_step());
             format!(
                 "{} ({}): observed {} falls to {observed}, predicted mean to {predicted}",
                 name_of(group),
@@ -191,7 +195,7 @@ pub(super) fn curves_of(
         canvas.line(&observed, colour, 1.8)?;
         along(canvas, axes, &observed, place)?;
     }
-    let (times, survival) = up_to(&predicted.times, &predicted.survival, axes.x.end);
+    let (times, survival) = up_to(&predicted.times, &predicted.survival, axes.x.end, is_step);
     let predicted = if is_step {
         steps(&times, &survival, axes)
     } else {
@@ -239,14 +243,15 @@ pub(super) fn predicted_at(curve: &Curve, time: f64, is_step: bool) -> Option<f6
     }
 }
 
-/// The part of a piecewise linear curve that is not after `end`.
-fn up_to(times: &[f64], survival: &[f64], end: f64) -> (Vec<f64>, Vec<f64>) {
+/// The part of a curve that is not after `end`: its last value there is that before it of a step curve, otherwise on the line
+/// between neighbours.
+fn up_to(times: &[f64], survival: &[f64], end: f64, is_step: bool) -> (Vec<f64>, Vec<f64>) {
     let inside = times.partition_point(|time| *time <= end);
     let (mut kept_times, mut kept) = (times[..inside].to_vec(), survival[..inside].to_vec());
     if let (1.., Some(&after)) = (inside, times.get(inside)) {
         let (before, from, to) = (times[inside - 1], survival[inside - 1], survival[inside]);
         kept_times.push(end);
-        kept.push(from + (to - from) * (end - before) / (after - before));
+        kept.push(if is_step { from } else { from + (to - from) * (end - before) / (after - before) });
     }
     (kept_times, kept)
 }
@@ -322,10 +327,11 @@ mod tests {
 
     #[test]
     fn a_prediction_is_cut_where_the_observation_ends() {
-        let (times, survival) = up_to(&[0.0, 2.0, 4.0], &[1.0, 0.5, 0.25], 3.0);
-        assert_eq!((times, survival), (vec![0.0, 2.0, 3.0], vec![1.0, 0.5, 0.375]));
-        assert_eq!(up_to(&[0.0, 2.0], &[1.0, 0.5], 9.0).0, [0.0, 2.0]);
-        assert_eq!(up_to(&[5.0], &[0.5], 3.0).0.len(), 0);
+        let cut = |is_step| up_to(&[0.0, 2.0, 4.0], &[1.0, 0.5, 0.25], 3.0, is_step);
+        assert_eq!(cut(false), (vec![0.0, 2.0, 3.0], vec![1.0, 0.5, 0.375]));
+        assert_eq!(cut(true), (vec![0.0, 2.0, 3.0], vec![1.0, 0.5, 0.5]), "nothing falls between two steps");
+        assert_eq!(up_to(&[0.0, 2.0], &[1.0, 0.5], 9.0, false).0, [0.0, 2.0]);
+        assert_eq!(up_to(&[5.0], &[0.5], 3.0, true).0.len(), 0);
     }
 
     #[test]

@@ -84,9 +84,9 @@ if censoring is informative
 sex
   Follow-up up to time 8.25
   all: 100 samples, 40 events, 30 drop-outs (30 %, 20 of them with the hazard of
-  who stays), 30 followed to the end
+  those who stay), 30 followed to the end
   female: 60 samples, 25 events, 20 drop-outs (33 %, 20 of them with the hazard
-  of who stays), 15 followed to the end
+  of those who stay), 15 followed to the end
   <b>old & \"frail\"</b>: 40 samples, 15 events, 10 drop-outs (25 %), 15 followed
   to the end; imputed by the model of all samples
   C^td
@@ -113,7 +113,7 @@ fn every_verdict_has_its_sentence() {
         words::verdict(attribute, &metric)
     };
     let none = sentence(&|metric| metric.tipping.clear());
-    assert!(none.ends_with("shows a gap at random, and no hazard ratio in this range turns that."), "{none}");
+    assert!(none.ends_with("shows a gap at random, and no hazard ratio in this range changes that."), "{none}");
     let appears = sentence(&|metric| {
         metric.points[1].gap_margin = Some(-0.01);
         metric.tipping[0] =

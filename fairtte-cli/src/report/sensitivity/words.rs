@@ -21,10 +21,11 @@ pub(super) fn method(report: &SensitivityReport) -> String {
             format!("Kaplan-Meier in every group and {n} strata of the predicted risk")
         }
         ImputationModel::KaplanMeier => {
-            "Kaplan-Meier in every group, which ignores the prediction: rank metrics and scores are too bad".to_owned()
+            "Kaplan-Meier in every group, which ignores the prediction: rank metrics and scores come out too poor"
+                .to_owned()
         }
         ImputationModel::Predicted => {
-            "the evaluated model itself, which is taken as true: metrics are flattered".to_owned()
+            "the evaluated model itself, which is taken as true: metrics come out too good".to_owned()
         }
     };
     let tilted = match &settings.group {
@@ -50,7 +51,7 @@ pub(super) fn follow_up(attribute: &AttributeSensitivity, time_unit: &str) -> Ve
         let share = if found.n == 0 { 0.0 } else { 100.0 * found.n_dropouts as f64 / found.n as f64 };
         let tilted = match found.n_dropouts - found.n_tilted {
             0 => String::new(),
-            untilted => format!(", {untilted} of them with the hazard of who stays"),
+            untilted => format!(", {untilted} of them with the hazard of those who stay"),
         };
         let pooled = if found.pooled { "; imputed by the model of all samples" } else { "" };
         format!(
@@ -95,7 +96,7 @@ pub(super) fn verdict(attribute: &AttributeSensitivity, metric: &MetricSensitivi
     let signs = signs(&metric.tipping);
     if turns.is_empty() {
         return format!(
-            "{start}. The interval {shows} at random, and no hazard ratio in this range turns that{signs}."
+            "{start}. The interval {shows} at random, and no hazard ratio in this range changes that{signs}."
         );
     }
     format!("{start}. The interval {shows} at random; {}{signs}.", turns.join("; "))
@@ -121,7 +122,7 @@ fn turn(point: &TippingPoint, metric: &MetricSensitivity) -> String {
     let what = if point.verdict == Verdict::GapVanishes { "the gap is no longer shown" } else { "a gap appears" };
     // Exactly at random, the interval touches 0.
     if point.delta.abs() <= 0.0 {
-        return format!("{what} as soon as it is not at random ({})", metric.label);
+        return format!("{what} as soon as censoring is not at random ({})", metric.label);
     }
     format!("{what} {side} a hazard ratio of {}", ratio(point.hazard_ratio))
 }

@@ -59,6 +59,15 @@ fn every_table_scrolls_and_shows_that_it_does() {
 }
 
 #[test]
+fn every_table_has_a_caption_and_every_heading_a_scope() {
+    for (name, template) in PAGES.into_iter().chain(PARTS) {
+        assert_eq!(template.matches("<table").count(), template.matches("<caption").count(), "{name}");
+        // A corner without a text is a cell and no heading.
+        assert!(!template.contains("<th>"), "{name}");
+    }
+}
+
+#[test]
 fn folded_sections_are_printed_and_no_empty_sheet_follows() {
     let (_, print) = STYLE.split_once("@media print {").unwrap();
     assert!(print.contains("details:not(:has(> .smalls))::details-content { content-visibility: visible;"), "{print}");

@@ -19,7 +19,8 @@ fn three_sentences_answer_the_three_questions() {
         said[2],
         "The predicted risk by 4 years is 40.0 % on average, the observed one 50.0 %, O/E 1.250 (1.050 to 1.450): the \
          model underestimates. The risk is underestimated for age = young (O/E 1.250 (1.050 to 1.450)). Too few events \
-         (under 20 by then) to judge sex = female, sex = male, age = <b>old & \"frail\"</b> and age = unknown."
+         (under 20 by then) to judge sex = female, sex = male and age = <b>old & \"frail\"</b>. No observed risk by then is \
+         known for age = unknown."
     );
 }
 
@@ -48,9 +49,9 @@ fn groups_differ_if_both_tests_say_so_and_two_are_named_if_they_differ_by_themse
     );
     assert!(
         said(Some([0.02, 0.04]), 0.01, 0.06)
-            .ends_with("Which of its groups differ cannot be said: no two do so by themselves.")
+            .ends_with("Which of its groups differ cannot be said: no pair of them is shown to differ.")
     );
-    let alone = "That by sex would be rare by chance if no other attribute had been tested (p = 0.030).";
+    let alone = "The difference by sex would be significant if no other attribute had been tested (p = 0.030).";
     assert_eq!(said(Some([0.03, 0.06]), 0.01, 0.03), format!("{none} {alone}"));
     assert_eq!(said(None, 0.01, 0.03), format!("{none} {alone}"), "0.03 for each of two attributes is 0.06");
     assert!(said(None, 0.01, 0.02).contains("by sex (gap 0.050; p = 0.040). Most of all female minus male"));
@@ -88,7 +89,7 @@ fn the_largest_of_the_clear_differences_is_named_and_other_attributes_that_diffe
     pair(0.05, 0.001);
     let said = largest_difference(&report.metrics[0], &report);
     assert!(said.contains("by age (gap 0.160; p = 0.002). Most of all -0.1 minus"), "{said}");
-    assert!(said.ends_with("It does not explain those by sex either."), "{said}");
+    assert!(said.ends_with("Nor does it explain those by sex."), "{said}");
     report.metrics[0].attributes[0].gap.lower = Some(0.0);
     let said = largest_difference(&report.metrics[0], &report);
     assert!(said.ends_with("Nothing can be said about those by sex: the two tests disagree."), "{said}");
@@ -108,6 +109,24 @@ fn a_poor_ranking_and_absent_intervals_are_called_by_their_names() {
     report.groups_summary[0].at_horizon_undefined = Some("no follow-up".to_owned());
     let last = verdict(&report, "").pop().unwrap();
     assert_eq!(last, "Whether the predicted risks by 4 are right cannot be said: no follow-up.");
+}
+
+#[test]
+fn without_an_interval_nothing_is_said_about_guessing() {
+    let mut report = report();
+    let all = &mut report.metrics[0].overall;
+    (all.value, all.lower, all.upper) = (Some(0.95), None, None);
+    let said = verdict(&report, "")[0].clone();
+    assert!(said.starts_with("Whether the model ranks better than guessing was not tested: C^td 0.950, AUC"), "{said}");
+    // All replicates of a single event have one value, which is no interval either.
+    let all = &mut report.metrics[0].overall;
+    (all.lower, all.upper, all.n_events) = (Some(0.95), Some(0.95), 1);
+    assert_eq!(ranking(&report.metrics[0].overall), "Whether the model ranks better than guessing was not tested");
+    report.metrics[0].overall.n_events = 61;
+    assert_eq!(ranking(&report.metrics[0].overall), "The model ranks excellently");
+    // A corrected interval need not contain the value.
+    report.metrics[0].overall.value = Some(0.5);
+    assert_eq!(ranking(&report.metrics[0].overall), "These data do not show that the model ranks better than guessing");
 }
 
 #[test]

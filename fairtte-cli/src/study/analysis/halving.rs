@@ -34,8 +34,8 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
     } else {
         let (n_chosen, n) = would_be_chosen(study)?;
         format!(
-            "{} that had stopped {} trained to the end as an audit, and never chosen: with them, {n_chosen} of {n} choices would have been one of \
-             them.",
+            "{} that had stopped {} trained to the end as an audit, and never chosen: in {n_chosen} of {n} choices, one of them \
+             would have been chosen.",
             counted(n_audited, "trial"),
             if n_audited == 1 { "was" } else { "were" }
         )
@@ -97,7 +97,7 @@ impl Saved {
         let Self { n_stopped, n, trained, not_trained } = self;
         let share = 100.0 * not_trained / (not_trained + *trained as f64).max(1.0);
         format!(
-            "{n_stopped} of {} stopped early. {} were trained; about {not_trained:.0} more, {share:.0} % of all, were saved, if the others would have needed \
+            "{n_stopped} of {} stopped early. {} were trained; about {not_trained:.0} more, {share:.0} % of all, were saved, assuming that the others would have needed \
              as many as those that ended.",
             counted(*n, "training"),
             counted(*trained, "epoch")

@@ -55,14 +55,14 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     });
     let mut verdict = vec![
         "Models are chosen, compared and ranked by the AUC of the samples that have a class: a sample censored by the horizon is \
-         left out of it. Beside it stands the AUC at the horizon of all test samples, with weights for censoring, which no choice \
-         and no rank reads."
+         left out of it. Beside it stands the AUC at the horizon of all test samples, with weights for censoring; models are not \
+         chosen or ranked by it."
             .to_owned(),
     ];
     if !differences.is_empty() {
         verdict.push(format!(
             "Over {} chosen models the AUC of the class minus that with weights is between {low:+.3} and {high:+.3}. In {n_other} \
-             of {n_settings} settings another strategy has the highest AUC with weights than without.",
+             of {n_settings} settings the strategy with the highest AUC with weights is not the one with the highest AUC without them.",
             differences.len()
         ));
     }

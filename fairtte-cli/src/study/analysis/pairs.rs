@@ -121,7 +121,7 @@ impl Family {
         let mut header = columns(names);
         header.extend(columns(&["pairs", "first larger", "median difference", "p"]));
         header.push(("p-holm".to_owned(), "p (Holm)".to_owned()));
-        let over = if families.len() > 1 { "one shift and what it is of" } else { "this table" };
+        let over = if families.len() > 1 { "one kind of shift" } else { "this table" };
         let note = format!(
             "Wilcoxon's signed-rank test, exact given ties, zeros dropped; Holm over all rows of {over}. The pairs of a \
                     setting share its test samples: p says that the trainings differ reliably on them, not in the population."

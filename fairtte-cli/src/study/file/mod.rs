@@ -151,6 +151,12 @@ impl StudyFile {
         merged.add_file(path)?;
         merged.set_all(sets)?;
         merged.name_after_file_below("studies");
+        if merged.has_table("data") {
+            let message =
+                format!("{} has one table, as a run file, expected [[data]] with run-file = \"FILE\"", path.display());
+            let help = "`fairtte train` runs a run file; `fairtte study template` prints a study file to start from";
+            return Err(CliError::setting("data", message, Some(help)));
+        }
         let has_trials = merged.is_given("trials");
         let has_heads = merged.is_given("heads");
         let mut study: Self = merged.into_config()?;
@@ -375,7 +381,7 @@ impl StudyFile {
         }
         let (beat, stale) = (execute.heartbeat_seconds, execute.stale_minutes * 60.0);
         if !(beat > 0.0 && stale.is_finite() && stale >= 2.0 * beat) {
-            let message = format!("{beat} s and stale-minutes {stale} s, expected more than 0 and at least twice that");
+            let message = format!("{beat}, expected more than 0 and at most half of stale-minutes, which is {stale} s");
             return wrong("execute.heartbeat-seconds".to_owned(), message);
         }
         execute.slurm.check()

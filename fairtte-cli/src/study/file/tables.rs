@@ -168,9 +168,9 @@ pub(crate) struct Execute {
     pub(crate) jobs: usize,
     /// What a finished trial keeps.
     pub(crate) keep: Keep,
-    /// Seconds between two signs of life of a trial.
+    /// Seconds between two heartbeats of a trial.
     pub(crate) heartbeat_seconds: f64,
-    /// Minutes without a sign of life after which another process takes a trial over.
+    /// Minutes without a heartbeat after which another process takes a trial over.
     pub(crate) stale_minutes: f64,
     /// What `study submit` asks of SLURM.
     pub(crate) slurm: Slurm,

@@ -231,6 +231,14 @@ fn skip<R: Read>(content: &mut Content<R>, n: u64) -> Result<(), Undecodable> {
     Err(Undecodable::new(Fault::Unreadable, detail))
 }
 
+/// Header and voxels of the pair that the file at `path` may be one half of, by its name alone: `name.hdr` with `name.img`,
+/// or `name.hdr.gz` with `name.img.gz`, in the case of the given half. `None` for another name. The other half need not
+/// exist, and a file of this name may hold header and voxels alike.
+pub fn halves_of_pair(path: &Path) -> Option<[PathBuf; 2]> {
+    let header = other_half(path, "hdr", "img").map(|voxels| [path.to_owned(), voxels]);
+    header.or_else(|| other_half(path, "img", "hdr").map(|header| [header, path.to_owned()]))
+}
+
 /// `name.hdr` -> `name.img`, also with `.gz`, keeping the case of the name; `None` if the name does not end in `from`.
 fn other_half(path: &Path, from: &str, to: &str) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
@@ -272,7 +280,9 @@ fn damaged(error: &io::Error) -> Undecodable {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => format!("the gzip stream is damaged: {error}"),
         _ => error.to_string(),
     };
-    Undecodable::new(Fault::Unreadable, detail)
+    // What the operating system says is no property of the content: a network folder may be away in the middle of a file.
+    let fault = if error.raw_os_error().is_some() { Fault::Unopened } else { Fault::Unreadable };
+    Undecodable::new(fault, detail)
 }
 
 #[cfg(test)]
@@ -289,5 +299,24 @@ mod tests {
         assert_eq!(other("a/b.nii"), None);
         assert_eq!(other("a/hdr"), None);
         assert_eq!(other("ü"), None);
+    }
+
+    #[test]
+    fn an_error_of_the_system_is_no_damage() {
+        let fault = |error: io::Error| damaged(&error).fault;
+        // 5 is EIO, the error of a disk or a network folder.
+        assert_eq!(fault(io::Error::from_raw_os_error(5)), Fault::Unopened);
+        assert_eq!(fault(io::ErrorKind::UnexpectedEof.into()), Fault::Unreadable);
+        assert_eq!(fault(io::Error::other("corrupt deflate stream")), Fault::Unreadable);
+    }
+
+    #[test]
+    fn either_half_gives_the_header_first() {
+        let halves =
+            |name: &str| halves_of_pair(Path::new(name)).map(|halves| halves.map(|half| half.display().to_string()));
+        let pair = Some(["a/b.hdr.gz".to_owned(), "a/b.img.gz".to_owned()]);
+        assert_eq!(halves("a/b.hdr.gz"), pair);
+        assert_eq!(halves("a/b.img.gz"), pair);
+        assert_eq!(halves("a/b.nii"), None);
     }
 }

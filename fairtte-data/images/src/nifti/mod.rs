@@ -13,6 +13,7 @@ mod voxel_type;
 #[cfg(feature = "dicom")]
 pub(super) use affine::Affine;
 pub use affine::{AffineSource, Matrix};
+pub use file::halves_of_pair;
 pub(super) use file::{Opened, Span};
 #[cfg(test)]
 pub(super) use header::Header;

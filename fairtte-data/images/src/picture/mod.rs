@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | JPEG | baseline, progressive, lossless; gray, colour, CMYK, YCCK; restart intervals | truncated, 12-bit DCT, arithmetic |
 //! | PNG | 1 to 16 bits, palette, transparency, interlaced; checksums hold | truncated |
-//! | TIFF | 1, 8 and 16 bits, gray, RGB, CMYK; strips, tiles, LZW, deflate, `PackBits` | several pages, palette, signed, float |
-//! | DICOM (feature `dicom`) | uncompressed, deflated, RLE, JPEG, JPEG lossless; gray and colour | several frames, JPEG 2000, JPEG-LS |
+//! | TIFF | 1, 8 and 16 bits, gray, RGB, CMYK; strips, tiles, LZW, deflate, `PackBits` | several pages, a thumbnail first, palette, signed, float |
+//! | DICOM (feature `dicom`) | uncompressed, deflated, RLE, JPEG, JPEG lossless; gray and colour | several frames, JPEG 2000, JPEG-LS, VOI LUT without window |
 //!
 //! GIF, BMP, WebP and others are refused by name. [`decode_picture_full`] returns the full content of the file;
 //! [`DecodedPicture::into_picture`] converts it to the upright 8-bit picture that is resized for a model.

@@ -2,8 +2,9 @@
 //!
 //! Read are 1, 8 and 16 bits, gray and RGB with or without opacity, and CMYK; in strips or tiles; uncompressed, LZW,
 //! deflate or `PackBits`. A file of several pages is refused, because it is unknown which one is meant; reduced
-//! versions of the first page and masks do not count as pages. Floating-point and signed samples have no agreed black
-//! and white, so they are refused instead of guessed.
+//! versions of the first page and masks do not count as pages. Where the first page is one of these, as in raw files of
+//! cameras (DNG), the picture is elsewhere in the file, which is refused. Floating-point and signed samples have no
+//! agreed black and white, so they are refused instead of guessed.
 
 use std::io::Cursor;
 
@@ -24,6 +25,12 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         return Err(unsupported(format!("the TIFF file has {n_pages} pages, expected one")));
     }
     let page = &pages[0];
+    if page.is_auxiliary {
+        return Err(unsupported(
+            "the first page of the TIFF file is a reduced version or a mask (as in raw camera files, DNG), expected the \
+             picture itself",
+        ));
+    }
     let bit_depth = check_kind(page)?;
     // A tile or strip is decoded into a separate buffer, and tiles may be larger than the picture.
     let bytes_per_pixel = 2 * page.n_samples.saturating_mul(if bit_depth == 16 { 2 } else { 1 });
@@ -129,4 +136,57 @@ fn check_plausible(page: &Page, n_file_bytes: u64) -> Result<(), Undecodable> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+    use crate::Fault;
+
+    /// An uncompressed file of one gray pixel per page: the kind of each page (1 a reduced version, 4 a mask) and its value.
+    fn tiff(pages: &[(u32, u8)]) -> Vec<u8> {
+        const N_ENTRIES: u16 = 10;
+        const DIRECTORY_BYTES: usize = 2 + 12 * N_ENTRIES as usize + 4;
+        let place = |page: usize| u32::try_from(8 + page * (DIRECTORY_BYTES + 2)).unwrap();
+        let mut bytes = [b"II".as_slice(), &42_u16.to_le_bytes(), &8_u32.to_le_bytes()].concat();
+        for (i, (kind, value)) in pages.iter().enumerate() {
+            let pixel = place(i) + u32::try_from(DIRECTORY_BYTES).unwrap();
+            let entries: [(u16, u32); N_ENTRIES as usize] = [
+                (254, *kind),
+                (256, 1),
+                (257, 1),
+                (258, 8),
+                (259, 1),
+                (262, 1),
+                (273, pixel),
+                (277, 1),
+                (278, 1),
+                (279, 1),
+            ];
+            bytes.extend(N_ENTRIES.to_le_bytes());
+            for (tag, value) in entries {
+                // One number of four bytes.
+                bytes.extend([tag.to_le_bytes(), 4_u16.to_le_bytes()].concat());
+                bytes.extend([1_u32.to_le_bytes(), value.to_le_bytes()].concat());
+            }
+            let next = if i + 1 < pages.len() { place(i + 1) } else { 0 };
+            bytes.extend(next.to_le_bytes());
+            bytes.extend([*value, 0]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_reduced_version_or_a_mask_is_not_taken_for_the_picture() {
+        let limits = Limits::default();
+        let samples = |pages: &[(u32, u8)]| decode(&tiff(pages), &limits).map(|picture| picture.samples);
+        assert_eq!(samples(&[(0, 7)]), Ok(Samples::U8(vec![7])));
+        assert_eq!(samples(&[(0, 7), (1, 9), (4, 255)]), Ok(Samples::U8(vec![7])), "what follows is no page");
+        for pages in [[(1, 9), (0, 7)].as_slice(), &[(4, 255), (0, 7)], &[(1, 9)]] {
+            let refused = samples(pages).unwrap_err();
+            assert_eq!(refused.fault, Fault::Unsupported);
+            assert!(refused.detail.contains("the first page of the TIFF file is a reduced version or a mask"));
+        }
+    }
 }

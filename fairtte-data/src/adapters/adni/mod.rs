@@ -137,6 +137,7 @@ impl Adapter for Adni {
                 AttributeColumn::new("age", ages),
                 AttributeColumn::new("sex", images.iter().map(|image| image.sex.map(str::to_owned)).collect()),
             ],
+            roles: Vec::new(),
         };
         Ok(Unlabelled { manifest, rule: Box::new(AdniRule { labels }), provenance })
     }

@@ -319,6 +319,7 @@ impl Adapter for Areds {
             time_unit: "years".to_owned(),
             rows: listed.into_iter().zip(&photographed).map(row).collect(),
             attributes,
+            roles: Vec::new(),
         };
         Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
     }

@@ -60,6 +60,9 @@ fn an_empty_damaged_or_absent_file_is_an_error_that_names_it() {
         ("empty.csv", "", "it is empty"),
         ("empty.csv.gz", "", "it is empty"),
         ("blank.csv", "\n1,2\n", "the first line holds no names of columns"),
+        ("cut.csv", "subject_id,race,dod\n1,2,\n3,\"4\n", "a quote opened in row 3 is never closed"),
+        ("cut.csv", "subject_id,race,dod\n1,2,\n \n3,4", "row 4 has 2 cells, expected 3 as in the header"),
+        ("cut.csv.gz", "note,subject_id,race\n1,2,3\n3\n4,5,6\n", "row 3 has 1 cell, expected 3 as in the header"),
         ("wide.csv", "subject_id,race\n1,2\n1,2,3\n", "row 3 has more cells than the 2 of the header"),
         ("open.csv", "subject_id,race\n1,\"2\n3,4\n", "a quote opened in row 2 is never closed"),
         ("open.csv", "subject_id,\"race", "a quote opened in row 1 is never closed"),
@@ -72,8 +75,8 @@ fn an_empty_damaged_or_absent_file_is_an_error_that_names_it() {
 }
 
 #[test]
-fn quotes_short_rows_blank_lines_and_empty_cells_too_many_are_read() {
-    let text = "subject_id,race,dod\n1,\"a \"\"b\"\", c\nd\",x\n2\n\n3,e\"f,,,\n\"4\" ,\"\",";
+fn quotes_blank_lines_and_empty_cells_too_many_are_read() {
+    let text = "subject_id,race,dod\n1,\"a \"\"b\"\", c\nd\",x\n2,,\n\n3,e\"f,,,\n\"4\" ,\"\",";
     let cell = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let row = |cells: [&str; 3]| cells.map(cell).to_vec();
     let expected = vec![

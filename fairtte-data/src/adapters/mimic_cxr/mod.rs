@@ -164,6 +164,7 @@ impl MimicCxr {
             time_unit: "days".to_owned(),
             rows: images.into_par_iter().map(row).collect(),
             attributes,
+            roles: Vec::new(),
         })
     }
 

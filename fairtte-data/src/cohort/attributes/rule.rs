@@ -65,6 +65,23 @@ pub struct RenamedLevel {
 }
 
 impl RenamedLevel {
+    /// Requires that its attribute is among the `rules` and has its level, and that a sample of `cohort` has its value, without regard
+    /// to case. A cohort without the attribute has no values to compare.
+    ///
+    /// # Errors
+    /// [`DataError::UnknownAttribute`], and [`DataError::InvalidAttribute`] with the nearest value.
+    pub fn require(&self, rules: &[FittedAttribute], cohort: &Cohort) -> Result<(), DataError> {
+        self.check(rules)?;
+        let Some(column) = cohort.attributes.iter().find(|column| column.name == self.attribute) else { return Ok(()) };
+        let values: BTreeSet<&str> = column.values.iter().flatten().map(String::as_str).collect();
+        if values.iter().any(|value| same_ignoring_case(value, &self.value)) {
+            return Ok(());
+        }
+        let nearest = nearest(&self.value, values).map(|value| format!(", nearest is \"{value}\"")).unwrap_or_default();
+        let problem = format!("no sample has the value \"{}\"{nearest}", self.value);
+        Err(DataError::InvalidAttribute { attribute: self.attribute.clone(), problem })
+    }
+
     pub(super) fn check(&self, rules: &[FittedAttribute]) -> Result<(), DataError> {
         let Self { attribute, value, level } = self;
         let names = || rules.iter().map(|fitted| fitted.name.as_str());

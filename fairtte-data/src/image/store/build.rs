@@ -5,14 +5,20 @@
 //! more. A shard is written under a temporary name and renamed, the index comes last. So a killed run leaves complete
 //! shards, which the next run keeps after checking length, header and footer, and a temporary file, which it removes.
 //!
+//! A file that could not be read may be readable again with the same size and time: a network folder was away, or the right
+//! to read it was missing. So the files that a kept shard leaves out for that are tried again, and if one is no longer
+//! unreadable, the shard is written anew.
+//!
 //! One process at a time builds in a folder: the others wait for a lock that the operating system releases when its
 //! holder ends, however it ends. If the file system has no locks, two processes do the same work twice; the renames
 //! leave one of two equal files.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fairtte_metrics::SampleId;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelBridge as _, ParallelIterator as _};
 
 use super::index::Index;
@@ -21,7 +27,7 @@ use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
 use crate::DataError;
 use crate::atomic::lock_folder;
 use crate::cohort::exclusions::{Exclusion, Exclusions};
-use crate::cohort::{Cohort, Sample};
+use crate::cohort::{Cohort, Reason, Sample};
 use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
 
 pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;
@@ -47,8 +53,8 @@ struct Decoded<'p> {
 }
 
 impl Build<'_> {
-    /// Writes the missing shards, and the index.
-    pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<(), DataError> {
+    /// Writes the missing shards, and the index; returns all shards.
+    pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<Vec<Shard>, DataError> {
         std::fs::create_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
         let lock =
             lock_folder(self.folder, LOCK).map_err(|source| DataError::write(&self.folder.join(LOCK), source))?;
@@ -60,24 +66,45 @@ impl Build<'_> {
         self.write_missing(&missing, on_progress)?;
         let shards = self.plan.shards.par_iter().map(|shard| self.open(shard)).collect::<Result<Vec<_>, _>>()?;
         if shards.iter().all(|shard| shard.n() == 0) {
-            return self.nothing_decoded(&shards);
+            return self.nothing_decoded(shards).map(|()| Vec::new());
         }
         Index::of(self.plan).write(self.folder)?;
         drop(lock);
-        Ok(())
+        Ok(shards)
     }
 
     fn header(&self, shard: &ShardPlan) -> ShardHeader {
         ShardHeader { key: shard.key.clone(), layout: self.plan.layout.clone() }
     }
 
-    pub(super) fn open(&self, shard: &ShardPlan) -> Result<Shard, DataError> {
+    fn open(&self, shard: &ShardPlan) -> Result<Shard, DataError> {
         Shard::open(&self.folder.join(shard.file_name()), &self.header(shard))
+    }
+
+    /// All shards, if they exist and no file that they leave out can be read by now.
+    pub(super) fn existing(&self) -> Option<Vec<Shard>> {
+        self.plan.shards.par_iter().map(|shard| self.settled(shard)).collect()
+    }
+
+    /// The shard, if it exists and no file that it leaves out can be read by now.
+    pub(super) fn settled(&self, shard: &ShardPlan) -> Option<Shard> {
+        self.open(shard).ok().filter(|stored| self.is_settled(shard, stored))
+    }
+
+    /// Whether the files that `stored` leaves out because they could not be read still cannot.
+    fn is_settled(&self, shard: &ShardPlan, stored: &Shard) -> bool {
+        let unread = stored.footer.exclusions.iter().filter(|exclusion| is_about_reading(exclusion.reason));
+        let unread: HashSet<&SampleId> = unread.map(|exclusion| &exclusion.sample_id).collect();
+        let samples = shard.rows.iter().map(|row| &self.cohort.samples[*row]);
+        samples.filter(|sample| unread.contains(&sample.sample_id)).all(|sample| {
+            let again = prepare_image(&sample.image, self.config);
+            again.is_err_and(|undecodable| is_about_reading(undecodable.fault.into()))
+        })
     }
 
     /// Whether `shard` exists, or could be linked from another store of the same cache.
     fn keep_or_reuse(&self, shard: &ShardPlan) -> bool {
-        if self.open(shard).is_ok() {
+        if self.settled(shard).is_some() {
             return true;
         }
         let path = self.folder.join(shard.file_name());
@@ -85,7 +112,9 @@ impl Build<'_> {
         let mut siblings = sibling_folders(self.folder).into_iter().map(|sibling| sibling.join(shard.file_name()));
         // Their pixels are compared with their checksums: a shard may be missing here because it was found damaged, and
         // the other store may hold a link to the very same file.
-        let is_intact = |sibling: &PathBuf| Shard::open(sibling, &header).is_ok_and(|shard| shard.is_all_intact());
+        let is_intact = |sibling: &PathBuf| {
+            Shard::open(sibling, &header).is_ok_and(|stored| self.is_settled(shard, &stored) && stored.is_all_intact())
+        };
         let Some(same) = siblings.find(is_intact) else { return false };
         // A link fails over a damaged file of the same name.
         let _ = std::fs::remove_file(&path);
@@ -144,12 +173,18 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// No image could be decoded: leaves no store and returns the reasons as an error.
-    fn nothing_decoded(&self, shards: &[Shard]) -> Result<(), DataError> {
+    /// No image could be decoded: leaves no shard and returns the reasons as an error.
+    fn nothing_decoded(&self, shards: Vec<Shard>) -> Result<(), DataError> {
         let mut exclusions = Exclusions::new(self.cohort.n());
         exclusions.extend(shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()));
-        // A file that cannot be removed holds no image and is written again; the error is more important.
-        let _ = std::fs::remove_dir_all(self.folder);
+        let paths: Vec<PathBuf> = shards.iter().map(|shard| shard.path.clone()).collect();
+        // Some systems do not remove a file that is mapped.
+        drop(shards);
+        // The lock file stays: another process may wait for it, and one that comes later would lock a new one. A shard that
+        // cannot be removed holds no image; the error is more important.
+        for path in paths.into_iter().chain([Index::path(self.folder)]) {
+            let _ = std::fs::remove_file(path);
+        }
         self.cohort.without(exclusions.list()).require_samples("after decoding the images", &exclusions)
     }
 }
@@ -169,6 +204,11 @@ impl Decoded<'_> {
     fn n_planned_bytes(&self, plan: &Plan) -> usize {
         self.shard.rows.len() * plan.layout.n_image_bytes()
     }
+}
+
+/// Whether the file may be read some other time although its size and time stay the same.
+fn is_about_reading(reason: Reason) -> bool {
+    matches!(reason, Reason::ImageMissing | Reason::ImageUnopened)
 }
 
 fn bytes_and_hash(pixels: Pixels) -> (Vec<u8>, blake3::Hash) {

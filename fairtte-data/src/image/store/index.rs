@@ -1,6 +1,6 @@
 //! `index.json` marks a folder of shards as a finished store. It is written last.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,15 +40,19 @@ impl Index {
         Self { key: plan.key.clone(), layout: plan.layout.clone(), shards }
     }
 
+    pub(super) fn path(folder: &Path) -> PathBuf {
+        folder.join(FILE_NAME)
+    }
+
     pub(super) fn write(&self, folder: &Path) -> Result<(), DataError> {
-        write_atomically(&folder.join(FILE_NAME), |writer| {
+        write_atomically(&Self::path(folder), |writer| {
             serde_json::to_writer_pretty(writer, self).map_err(std::io::Error::other)
         })
     }
 
     /// Whether the index of `folder` equals this one.
     pub(super) fn stands_in(&self, folder: &Path) -> bool {
-        let bytes = std::fs::read(folder.join(FILE_NAME)).unwrap_or_default();
+        let bytes = std::fs::read(Self::path(folder)).unwrap_or_default();
         serde_json::from_slice::<Self>(&bytes).is_ok_and(|stored| &stored == self)
     }
 }

@@ -5,7 +5,7 @@
 //! decoded again. `shard-00000.bin` and so on hold the pixels, each with header and checksums (see `shard.rs`);
 //! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the
 //! bytes are those of an uninterrupted build, whatever the number of threads (see `build.rs`). Images that cannot be
-//! decoded are recorded with their reasons and take no space.
+//! decoded are recorded with their reasons and take no space. Files that could not be read are tried again (`build.rs`).
 
 mod build;
 mod damage;
@@ -27,7 +27,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SampleId;
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
 pub use damage::DamagedImage;
@@ -35,7 +34,7 @@ pub use damage::DamagedImage;
 use self::build::Build;
 use self::index::Index;
 use self::plan::{Element, Layout, Plan};
-use self::shard::{Shard, ShardHeader};
+use self::shard::Shard;
 use super::{ImageConfig, StoredPixels};
 use crate::DataError;
 use crate::cohort::Cohort;
@@ -121,7 +120,8 @@ impl ImageStore {
     /// written again.
     ///
     /// # Cost
-    /// One decoding per image, once; then one `stat` per image and a memory map.
+    /// One decoding per image, once; then one `stat` per image and a memory map. Files that could not be read are tried again
+    /// at every call, and where one can be read by now, the images of its shard are decoded again.
     pub fn open_or_build(
         cohort: &Cohort,
         config: &ImageConfig,
@@ -145,12 +145,11 @@ impl ImageStore {
         config.check()?;
         let plan = Plan::new(cohort, config, options);
         let folder = cache_dir.join(plan.folder_name());
-        let existing = if Index::of(&plan).stands_in(&folder) { open_shards(&folder, &plan).ok() } else { None };
-        let shards = if let Some(shards) = existing {
-            shards
-        } else {
-            Build { cohort, config, plan: &plan, folder: &folder }.run(on_progress)?;
-            open_shards(&folder, &plan)?
+        let build = Build { cohort, config, plan: &plan, folder: &folder };
+        let existing = if Index::of(&plan).stands_in(&folder) { build.existing() } else { None };
+        let shards = match existing {
+            Some(shards) => shards,
+            None => build.run(on_progress)?,
         };
         let mut exclusions: Vec<Exclusion> =
             shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()).collect();
@@ -168,14 +167,14 @@ impl ImageStore {
     /// [`DataError::InvalidSetting`].
     ///
     /// # Cost
-    /// One `stat` per image.
+    /// One `stat` per image; files that could not be read are tried again.
     pub fn estimate(cohort: &Cohort, config: &ImageConfig, cache_dir: &Path) -> Result<StoreEstimate, DataError> {
         config.check()?;
         let plan = Plan::new(cohort, config, &StoreOptions::default());
         let folder = cache_dir.join(plan.folder_name());
         let build = Build { cohort, config, plan: &plan, folder: &folder };
         let n_image_bytes = plan.layout.n_image_bytes();
-        let missing: Vec<_> = plan.shards.iter().filter(|shard| build.open(shard).is_err()).collect();
+        let missing: Vec<_> = plan.shards.iter().filter(|shard| build.settled(shard).is_none()).collect();
         let n_files: usize = missing.iter().map(|shard| shard.rows.len()).sum();
         Ok(StoreEstimate {
             n_images: cohort.n(),
@@ -278,12 +277,4 @@ impl ImageStore {
             Element::U16 => StoredPixels::Volume(bytemuck::cast_slice(bytes)),
         }
     }
-}
-
-fn open_shards(folder: &Path, plan: &Plan) -> Result<Vec<Shard>, DataError> {
-    let open = |shard: &plan::ShardPlan| {
-        let header = ShardHeader { key: shard.key.clone(), layout: plan.layout.clone() };
-        Shard::open(&folder.join(shard.file_name()), &header)
-    };
-    plan.shards.par_iter().map(open).collect()
 }

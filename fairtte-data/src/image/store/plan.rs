@@ -2,15 +2,16 @@
 //!
 //! Images are taken in the order of their paths, so folders are read sequentially, and the order of the cohort's rows
 //! does not matter. A shard's fingerprint covers the settings, the recipe (decoder, filter, crate versions) and
-//! identity, path, size and modification time of each of its images (of a series: of each slice); the fingerprint of
-//! the store covers its shards. Images added after all others leave the full shards before them unchanged; an image
-//! added in the middle moves the borders of all later shards, which are then written again.
+//! identity, path, size and modification time of each of its images (of a series: of each slice; of a pair of header and
+//! voxels: of both); the fingerprint of the store covers its shards. Images added after all others leave the full shards
+//! before them unchanged; an image added in the middle moves the borders of all later shards, which are then written
+//! again.
 
 use std::fs::Metadata;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use fairtte_images::slice_files;
+use fairtte_images::{halves_of_pair, slice_files};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,10 @@ use crate::image::{ImageConfig, recipe};
 
 /// Incremented when the layout of the files changes.
 const LAYOUT_VERSION: u32 = 2;
+
+/// Changed when TIFF or DICOM pictures come out differently, or are refused from then on, although no version of the recipe
+/// says so. Stores of JPEG and PNG files alone stay valid.
+const TIFF_AND_DICOM: &[u8] = b"2: thumbnails and tables of gray levels are refused";
 
 /// Maximum bytes of pixels of a shard (but always one image), and maximum number of its images: the work lost when a
 /// process is killed, and the memory held until the shard is written.
@@ -100,7 +105,8 @@ impl Plan {
             let sample = &cohort.samples[*row];
             (&sample.image, &sample.sample_id)
         });
-        let prints: Vec<blake3::Hash> = rows.par_iter().map(|row| file_print(&cohort.samples[*row])).collect();
+        let print = |row: &usize| file_print(&cohort.samples[*row], config);
+        let prints: Vec<blake3::Hash> = rows.par_iter().map(print).collect();
         let common = common_print(config, &layout);
         let shards = rows.chunks(layout.images_per_shard).zip(prints.chunks(layout.images_per_shard)).enumerate();
         let shards = shards.map(|(number, (rows, prints))| {
@@ -131,12 +137,25 @@ fn common_print(config: &ImageConfig, layout: &Layout) -> blake3::Hash {
 }
 
 /// The metadata of one image in the file system.
-fn file_print(sample: &Sample) -> blake3::Hash {
+fn file_print(sample: &Sample, config: &ImageConfig) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     add(&mut hasher, sample.sample_id.as_str().as_bytes());
     add(&mut hasher, sample.image.as_os_str().as_encoded_bytes());
     add_file(&mut hasher, &sample.image);
+    if config.is_volume() {
+        for half in halves_of_pair(&sample.image).into_iter().flatten().filter(|half| *half != sample.image) {
+            add_file(&mut hasher, &half);
+        }
+    } else if may_be_tiff_or_dicom(&sample.image) {
+        add(&mut hasher, TIFF_AND_DICOM);
+    }
     hasher.finalize()
+}
+
+/// By the name: pictures of other endings are JPEG and PNG files in practice.
+fn may_be_tiff_or_dicom(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default();
+    !["jpg", "jpeg", "png"].iter().any(|other| ending.eq_ignore_ascii_case(other))
 }
 
 /// Of a folder: name, size and time of each slice, because rewriting a file changes nothing about its folder.

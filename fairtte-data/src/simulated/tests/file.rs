@@ -185,6 +185,13 @@ fn a_folder_with_other_files_is_refused_and_left_as_it_is() {
     let refused = write(&small(PictureKind::Films), 2, &other).unwrap_err().to_string();
     assert!(refused.contains("another simulation (of seed 1, not 2)"), "{refused}");
     assert!(contents(&other) == before);
+    // A record that was not finished is of a killed simulation, whichever version named it.
+    for left in [".simulation.partial.json.x7Qp2k.tmp", "simulation.partial.json.part"] {
+        let killed = folder.path().join(left);
+        fs::create_dir(&killed).unwrap();
+        fs::write(killed.join(left), "{").unwrap();
+        assert!(!write(&small(PictureKind::Films), 1, &killed).unwrap().reused);
+    }
     let refused = write(&small(PictureKind::Films), 1, &folder.path().join("thesis.tex")).unwrap_err();
     assert!(matches!(refused, SimulationError::Io { .. }), "{refused}");
 }
@@ -200,12 +207,26 @@ fn an_interrupted_simulation_is_completed_by_the_same_call_only() {
     for name in ["manifest.csv", "truth.csv", "images/s000002_v0.png"] {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
-    fs::write(folder.path().join("images/s000002_v0.png.part"), "half").unwrap();
+    fs::write(folder.path().join("images/.s000002_v0.png.x7Qp2k.tmp"), "half").unwrap();
 
     let refused = write(&config, 2, folder.path()).unwrap_err().to_string();
     assert!(refused.contains("another, interrupted simulation"), "{refused}");
     assert!(!write(&config, 1, folder.path()).unwrap().reused);
     assert!(contents(folder.path()) == complete);
+}
+
+/// A file system without locks lets two processes write the same files.
+#[test]
+fn one_image_may_be_written_twice_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("images/s000001_v0.png");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..100).for_each(|_| write::write_image(&path, b"the same bytes").unwrap()));
+        }
+    });
+    write::sync(&path).unwrap();
+    assert_eq!(contents(folder.path()), BTreeMap::from([(path.clone(), b"the same bytes".to_vec())]));
 }
 
 #[test]

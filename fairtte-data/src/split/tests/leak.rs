@@ -268,6 +268,20 @@ fn headers_are_compared_with_their_voxels_and_series_as_folders() {
 }
 
 #[test]
+fn either_half_of_a_pair_is_the_image_of_both() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, header, voxels) in [("a", "a shape", "voxels"), ("b", "b shape", "voxels")] {
+        std::fs::write(folder.path().join(format!("{name}.hdr")), header).unwrap();
+        std::fs::write(folder.path().join(format!("{name}.img")), voxels).unwrap();
+    }
+    let cohort = image_cohort(folder.path(), &[("p1", "a.hdr"), ("p2", "a.img"), ("p3", "b.img")]);
+    let split = split_of(&cohort, &[("p1", Part::Train), ("p2", Part::Validation), ("p3", Part::Test)]);
+    let found = check_identical_files(&cohort, &split);
+    let rows: Vec<&[usize]> = found.sets.iter().map(|set| set.rows.as_slice()).collect();
+    assert_eq!(rows, [&[0, 1]], "the voxels of b are those of a in another shape");
+}
+
+#[test]
 fn hashes_at_hand_serve_as_well_as_files() {
     let cohort = eyes();
     let parts = [("9001", Part::Train), ("9002", Part::Validation), ("9003", Part::Test), ("9004", Part::Test)];

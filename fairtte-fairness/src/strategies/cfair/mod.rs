@@ -180,8 +180,8 @@ impl Strategy for Cfair {
     fn watches(&self) -> Vec<Watch> {
         let means =
             "the adversaries were never better than guessing the group, so they had no effect on the representation";
-        let change = "raise training.epochs or optimiser.learning-rate, which is theirs too, or set \
-                      strategy.cfair.balanced-sampler if a group is rare; if the inputs do not show the group, there is \
+        let change = "raise `epochs` or `learning-rate`, which is theirs too, or set \
+                      `balanced-sampler` if a group is rare; if the inputs do not show the group, there is \
                       nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }

@@ -101,11 +101,9 @@ impl Strategy for ControlledAttribute {
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let of_batch = batch.groups.first().copied().flatten();
         let model = self.models.iter_mut().find(|model| Some(model.group) == of_batch);
-        let mut report = model.expect("batches come from the groups that have a network").step(batch, context)?;
+        let report = model.expect("batches come from the groups that have a network").step(batch, context)?;
         if context.accumulation.of > 1 && context.accumulation.last {
-            for model in &mut self.models {
-                report.gradient_norm = model.move_on(context)?.max(report.gradient_norm);
-            }
+            self.models.iter_mut().try_for_each(|model| model.move_on(context))?;
         }
         Ok(report)
     }

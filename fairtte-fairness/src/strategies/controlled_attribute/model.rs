@@ -12,7 +12,6 @@ use crate::monitor::{event_blocks, negative_log_likelihoods};
 use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
 use crate::strategies::pass::{Pass, plain_step, task_alone};
 use crate::strategies::{Accumulation, NamedPart, StepContext, StepReport};
-use crate::trainable::Descent;
 use crate::{Batch, FairnessError, Learner, LearnerSpec, SurvivalNetwork};
 
 /// The network of one group.
@@ -56,24 +55,22 @@ impl GroupModel {
             return plain_step(&mut self.current, &noise, batch, context);
         }
         let pass = Pass::new(batch, context, |query| self.current.forward(batch, query, &mut context.noise(&noise)))?;
-        let loss = pass.task();
-        let task_loss = loss.clone().inner().into_data().iter::<f64>().sum();
-        context.require_finite("the loss", task_loss)?;
-        let mut gradients = self.current.gradients(&loss, context);
+        let (mut gradients, descent) = self.current.gradients_reading(&pass.task(), context)?;
         let mut n = 1;
         if let Some((others, n_others)) = self.pending.take() {
             add(self.current.network(), &mut gradients, others);
             n += n_others;
         }
         self.pending = Some((gradients, n));
-        Ok(task_alone(&Descent { loss: task_loss, norm: 0.0, also: Vec::new() }, task_loss, 0))
+        Ok(task_alone(&descent, descent.loss, 0))
     }
 
-    /// Makes a step along the mean of the accumulated gradients and returns its norm.
-    pub(super) fn move_on(&mut self, context: &StepContext<'_>) -> Result<f64, FairnessError> {
-        let Some((mut gradients, n)) = self.pending.take() else { return Ok(0.0) };
+    /// Makes a step along the mean of the accumulated gradients.
+    pub(super) fn move_on(&mut self, context: &StepContext<'_>) -> Result<(), FairnessError> {
+        let Some((mut gradients, n)) = self.pending.take() else { return Ok(()) };
         scale(self.current.network(), &mut gradients, 1.0 / n as f64);
-        self.current.update(gradients, &StepContext { accumulation: Accumulation::default(), ..*context })
+        self.current.update(gradients, &StepContext { accumulation: Accumulation::default(), ..*context })?;
+        Ok(())
     }
 
     /// Scores the present weights on the group's validation rows and keeps them if they are the best.

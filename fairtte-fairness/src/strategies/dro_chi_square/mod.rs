@@ -79,9 +79,9 @@ impl StrategySettings for DroChiSquareConfig {
         let rounded = |x: f64| (x * 1e4).round() / 1e4;
         let squared_radius = self.squared_radius();
         let (n, part) = if head.depends_on_batch() {
-            (size / 2, format!("half of training.batch-size {size}, as head {} is split", head.name()))
+            (size / 2, format!("half of batch-size {size}, as head {} is split", head.name()))
         } else {
-            (size, format!("training.batch-size {size}"))
+            (size, format!("batch-size {size}"))
         };
         let n_losses = n as f64 * share_with_loss;
         let number = if share_with_loss < 1.0 {

@@ -184,8 +184,8 @@ impl Objective for FairRepresentation {
             warns: Warns::InTheEnd,
             means: "the discrepancy between the groups is 0: either all representations are the same, or no batch had two \
                     groups to compare",
-            change: "lower strategy.fair-representation.lambda in the first case; in the second (\"pairs skipped\" in \
-                     steps.jsonl) set strategy.fair-representation.balanced-sampler or raise training.batch-size",
+            change: "lower `lambda` in the first case; in the second (\"pairs skipped\" in \
+                     steps.jsonl) set `balanced-sampler` or raise `batch-size`",
         }]
     }
 

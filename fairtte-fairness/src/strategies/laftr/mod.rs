@@ -153,8 +153,8 @@ impl Strategy for Laftr {
 
     fn watches(&self) -> Vec<Watch> {
         let means = "the adversary was never better than guessing the group, so it had no effect on the representation";
-        let change = "raise strategy.laftr.aud-steps or strategy.laftr.adversary-learning-rate, or set \
-                      strategy.laftr.balanced-sampler if a group is rare; if the inputs do not show the group, there is \
+        let change = "raise `aud-steps` or `adversary-learning-rate`, or set \
+                      `balanced-sampler` if a group is rare; if the inputs do not show the group, there is \
                       nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }

@@ -184,11 +184,11 @@ impl Strategy for Odr {
             idle: Idle::Below(FEWEST_NATS),
             warns: Warns::InTheEnd,
             means: "the code that the head reads contains almost no information about a sample, in nats of its distance to the prior",
-            change: "lower strategy.odr.lambda-orthogonality, which keeps the codes at their priors, or strategy.odr.code",
+            change: "lower `lambda-orthogonality`, which keeps the codes at their priors, or `code`",
         };
         let means =
             "the classifier never found the group in the sensitive code, so it cannot keep it out of the target code";
-        let change = "raise strategy.odr.classifier-learning-rate, or lower strategy.odr.lambda-orthogonality; if the inputs \
+        let change = "raise `classifier-learning-rate`, or lower `lambda-orthogonality`; if the inputs \
                       do not show the group, there is nothing to remove";
         vec![empty, idle_adversary(ADVANTAGE, means, change)]
     }

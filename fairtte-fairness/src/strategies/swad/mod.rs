@@ -21,7 +21,7 @@
 //! Means, not sums, are kept, in the floating-point type of the network: Ns networks before the start, two after it,
 //! and one for the iterations since the last evaluation.
 //!
-//! Two caveats: the loop may end before a valley is found, by its epochs or by `training.patience`; then the mean of the
+//! Two caveats: the loop may end before a valley is found, by its epochs or by `patience`; then the mean of the
 //! last segment is used, and the log shows it (term `swad: valley found` is 0). And the monitor chooses no epoch here: it is
 //! used for patience only. [`SwadConfig::training_notes`] reports epochs or patience that allow fewer evaluations than
 //! Ns + Ne; the defaults need 5, which is the default patience, those of the source 9.
@@ -119,7 +119,7 @@ impl Strategy for Swad {
             idle: Idle::Below(1.0),
             warns: Warns::AtLast,
             means: "training ended before a valley of the validation loss began, so the weights are the mean of the last segment",
-            change: "raise training.epochs, and training.patience above strategy.swad.n-converge + strategy.swad.n-tolerance",
+            change: "raise `epochs`, and `patience` above `n-converge` + `n-tolerance`",
         }]
     }
 

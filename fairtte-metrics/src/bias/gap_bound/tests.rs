@@ -84,6 +84,13 @@ fn what_cannot_be_compared_is_named() {
     assert!(message(&[curves(2, &grid), curves(3, &grid)], curves(2, &grid)).contains("survival curves: 3"));
     let found = gap_bound(&[curves(2, &grid), curves(2, &grid)], &curves(2, &grid), &groups, &subjects, &VALUES_ALONE);
     assert_eq!(found.unwrap().pairs.len(), 1, "the third level has no sample");
+    for settings in [
+        GapBoundSettings { n_replicates: usize::MAX, ..VALUES_ALONE },
+        GapBoundSettings { n_permutations: usize::MAX, ..VALUES_ALONE },
+    ] {
+        let found = gap_bound(&[curves(2, &grid), curves(2, &grid)], &curves(2, &grid), &groups, &subjects, &settings);
+        assert!(matches!(found, Err(MetricError::InvalidSetting { .. })), "{settings:?}");
+    }
 }
 
 fn curves(n: usize) -> impl Strategy<Value = SurvivalCurves> {

@@ -8,8 +8,8 @@ mod settings;
 
 use serde::{Deserialize, Serialize};
 
+use self::settings::{ACCURACY, ECE, FNR, FPR, INTERCEPT, SELECTION, SLOPE};
 pub use self::settings::{CLASS_METRICS, ClassSettings};
-use self::settings::{ECE, FNR, FPR, INTERCEPT, SELECTION, SLOPE};
 use crate::classification::replicates::{ClassValues, N_CLASS_METRICS, SortedClasses};
 use crate::classification::{
     ClassPredictions, Confusion, DeLong, RocReading, Underdiagnosis, auc, average_precision, brier_score,
@@ -159,7 +159,7 @@ pub(super) fn report(
                 if place == underdiagnosis { format!("{name}, underdiagnosis difference") } else { name.to_owned() }
             }),
             ratio_name: (place == SELECTION).then(|| "demographic parity ratio".to_owned()),
-            threshold: (7..=FNR).contains(&place).then_some(class.threshold),
+            threshold: is_decision(place).then_some(class.threshold),
             ..summary.metric(place)
         }
     };
@@ -308,6 +308,11 @@ fn kinds() -> Vec<Kind> {
         _ => Kind::default(),
     };
     (0..N_CLASS_METRICS).map(kind).collect()
+}
+
+/// Whether a metric is about who is called positive.
+fn is_decision(place: usize) -> bool {
+    (ACCURACY..=FNR).contains(&place) || place == SELECTION
 }
 
 /// A group with few negative samples has no false positive rate worth comparing.

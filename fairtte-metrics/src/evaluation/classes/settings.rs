@@ -101,6 +101,7 @@ pub const CLASS_METRICS: [MetricDescription<'static>; N_CLASS_METRICS] = [
 pub(super) const ECE: usize = 4;
 pub(super) const SLOPE: usize = 5;
 pub(super) const INTERCEPT: usize = 6;
+pub(super) const ACCURACY: usize = 7;
 pub(super) const FPR: usize = 10;
 pub(super) const FNR: usize = 11;
 pub(super) const SELECTION: usize = 13;

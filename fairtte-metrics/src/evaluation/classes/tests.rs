@@ -72,6 +72,9 @@ fn every_number_is_that_of_the_metric_recomputed_from_rows() {
     recomputed(12, &|p| tpr_at_tnr(p, 0.8, RocReading::Interpolated));
     let kinds = [SLOPE, INTERCEPT].map(|place| report.metrics[place].target);
     assert_eq!((kinds, report.metrics[SELECTION].no_best), ([Some(1.0), Some(0.0)], true));
+    let at_threshold = report.metrics.iter().filter(|metric| metric.threshold == Some(0.4));
+    let names: Vec<&str> = at_threshold.map(|metric| metric.name.as_str()).collect();
+    assert_eq!(names, ["accuracy", "balanced-accuracy", "f1", "fpr", "fnr", "selection-rate"]);
 }
 
 #[test]

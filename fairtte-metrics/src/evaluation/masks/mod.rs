@@ -114,7 +114,7 @@ pub struct EmptyMasks {
 /// # Errors
 /// Those of [`MaskSettings::validate`], and of [`evaluate`](crate::evaluate) for subjects, groups and settings;
 /// [`MetricError::LengthMismatch`] unless every class has a score of every sample; [`MetricError::InvalidSetting`] for strata by
-/// event, without a class or a metric, or for the error of the cup-to-disc ratio where `samples` has none.
+/// event, without a class or a metric, for a class without values, or for the error of the cup-to-disc ratio where `samples` has none.
 pub fn evaluate_masks(
     samples: &MaskSamples<'_>,
     subjects: &[SubjectId],
@@ -185,6 +185,10 @@ impl MaskSamples<'_> {
         };
         if self.classes.is_empty() {
             return invalid("classes", "none", "at least one class of the masks");
+        }
+        // Its masks would be empty, and agree in every sample.
+        if let Some(class) = self.classes.iter().find(|class| class.values.is_empty()) {
+            return invalid("values of a class", &format!("none for {}", class.name), "at least one value");
         }
         if metrics.is_empty() {
             return invalid("metrics", "none", "at least one metric of masks");

@@ -171,6 +171,9 @@ fn the_error_of_the_ratio_is_one_more_metric_and_needs_its_values() {
     assert!(refused(case.samples(None), &[MaskMetric::Dice], &by_event).contains("no events"));
     let none = MaskSamples { classes: &[], ..case.samples(None) };
     assert!(refused(none, &[MaskMetric::Dice], &settings()).contains("classes"));
+    let without_values = [MaskClass { name: "cup".to_owned(), values: vec![] }];
+    let none = MaskSamples { classes: &without_values, ..case.samples(None) };
+    assert!(refused(none, &[MaskMetric::Dice], &settings()).contains("values of a class is none for cup"));
     let short = [case.scores[0][1..].to_vec()];
     let short = MaskSamples { scores: &short, ..case.samples(None) };
     assert!(refused(short, &[MaskMetric::Dice], &settings()).contains("scores of a class"));

@@ -4,7 +4,7 @@
 //! come first. See [`crate::competing`] for definitions and sources.
 
 use super::scores::CheckedBrier;
-use super::{Metric, PreparedMetric, ScoredSample};
+use super::{Metric, PreparedMetric, ScoredSample, WeightBlock};
 use crate::calibration::calibration_index::{PreparedCalibrationIndex, PreparedCalibrationSlope};
 use crate::competing::auc::{Controls, PreparedCauseAuc};
 use crate::competing::brier;
@@ -82,7 +82,21 @@ impl Metric for CauseMetric {
 
     fn prepare(&self, sample: &ScoredSample<'_>) -> Prepared {
         let needs = || MetricError::NeedsCauses { name: self.name.to_owned() };
-        (self.prepare)(sample, sample.competing.ok_or_else(needs)?)
+        let prepared = (self.prepare)(sample, sample.competing.ok_or_else(needs)?);
+        Ok(Box::new(OfCause(prepared.map_err(MetricError::of_cause)?)))
+    }
+}
+
+/// A metric whose reasons speak of events of the cause.
+struct OfCause(Box<dyn PreparedMetric>);
+
+impl PreparedMetric for OfCause {
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        self.0.value(weights).map_err(MetricError::of_cause)
+    }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        self.0.values(draws)
     }
 }
 

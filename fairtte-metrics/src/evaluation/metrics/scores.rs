@@ -1,7 +1,7 @@
 //! Rank metrics and losses, prepared for an evaluation.
 
 use super::{PreparedMetric, ScoredSample, WeightBlock, rows_metric};
-use crate::estimators::KaplanMeier;
+use crate::estimators::{BeyondLastTime, KaplanMeier};
 use crate::evaluation::replicates::{AucLanes, BrierLanes, Cells, SortedAuc};
 use crate::ids::to_u32;
 use crate::rank::{
@@ -160,7 +160,8 @@ pub(super) fn isll(sample: &ScoredSample<'_>) -> Prepared {
 
 fn integrated(sample: &ScoredSample<'_>, rule: IntegratedScoreRule) -> Prepared {
     let (reading, times) = (sample.reading, sample.times()?.to_vec());
-    let censoring = sample.censoring.with_ties(CensoringTies::Flipped);
+    // Beyond the last training time these scores hold the last value.
+    let censoring = sample.censoring.with_ties(CensoringTies::Flipped).with_beyond(BeyondLastTime::Hold);
     // Where the censoring curve is 0 the convention counts an event a thousand times, which says nothing about the predictions.
     let last = last_time(sample)?;
     let events = sample.outcomes.time().iter().zip(sample.outcomes.event());

@@ -117,7 +117,10 @@ fn settings_that_cannot_be_used_are_refused() {
     assert_eq!(strata, "sensitivity.model.risk-strata.n is 1, expected a whole number from 2 to 100");
     let end = |end| refused(SensitivitySettings { administrative: Some(end), ..small() });
     assert_eq!(end(0.0), "sensitivity.administrative is 0, expected a finite number > 0");
-    assert_eq!(end(2.0), "sensitivity.administrative is 2, expected a time up to the last observed one");
+    let last = cohort.observed.time().iter().copied().fold(0.0, f64::max);
+    let after =
+        format!("sensitivity.administrative is 2 with a last observed time of {last}, expected a time up to it");
+    assert_eq!(end(2.0), after);
     let group = |attribute: &str, level: &str| {
         let group = Some(TiltedGroup { attribute: attribute.to_owned(), level: level.to_owned() });
         refused(SensitivitySettings { group, ..small() })

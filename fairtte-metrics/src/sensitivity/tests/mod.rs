@@ -6,3 +6,4 @@ mod input;
 mod limits;
 mod recovery;
 mod redrawn;
+mod strata;

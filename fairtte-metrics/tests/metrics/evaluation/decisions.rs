@@ -92,3 +92,15 @@ fn comparisons_of_groups_are_those_of_fairlearn() {
     // By site the gap of the sensitivity is 0.326.
     near("equalized odds, by the false-positive rate", odds(1), 0.466_666_666_666_666_73);
 }
+
+/// Of the 26 events 11 are in group F.
+#[test]
+fn the_caution_of_equalised_odds_is_that_of_its_smallest_group() {
+    let report = report();
+    let odds = &report.decisions.as_ref().unwrap().thresholds[0].attributes[0].equalized_odds_difference;
+    let expected = "11 events in the smallest group, fewer than 30: the interval is too narrow";
+    assert!(odds.lower.is_some());
+    assert_eq!(odds.caution.as_deref(), Some(expected));
+    let gap = &report.metric("sensitivity:0.25").unwrap().attributes[0].gap;
+    assert_eq!(gap.caution, odds.caution);
+}

@@ -8,6 +8,7 @@ mod cohort;
 mod cohorts;
 mod comparison;
 mod decisions;
+mod lengths;
 mod models;
 mod over_time;
 mod report;

@@ -286,8 +286,8 @@ fn thresholds_add_decisions_by_group_with_the_equalised_odds_difference() {
     }
 }
 
-/// The scores of a loop over the definition in `NumPy` (2026-11-28), with a censoring curve that is above 0 at all events, and with one that
-/// ends before the last two.
+/// The scores of a loop over the definition in `NumPy` (2026-11-28), with a censoring curve that is above 0 at all events, with one that
+/// falls to 0 before the last two, and (a loop in Python, 2026-11-30) with one that ends at 1/2 before them, where it stays.
 #[test]
 fn a_reweighted_score_is_refused_where_an_event_has_no_weight() {
     let outcomes =
@@ -306,20 +306,25 @@ fn a_reweighted_score_is_refused_where_an_event_has_no_weight() {
         reading: Reading::Step,
         ..with(&["rsbs", "risl", "ibs"], 0)
     };
-    let of = |last: f64| {
-        let train = Outcomes::new(vec![1.0, 2.0, 3.0, last, last], vec![true, true, true, false, false]).unwrap();
+    let of = |last: f64, ends_with_event: bool| {
+        let event = vec![true, true, true, false, ends_with_event];
+        let train = Outcomes::new(vec![1.0, 2.0, 3.0, last, last], event).unwrap();
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
         let subjects: Vec<SubjectId> = (0..6).map(|row| format!("p{row}").into()).collect();
         let report = evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings).unwrap();
         report.metrics.iter().map(|metric| metric.overall.clone()).collect::<Vec<_>>()
     };
     let rounded = |value: Option<f64>| format!("{:.3}", value.unwrap());
-    let long = of(6.0);
+    let long = of(6.0, false);
     assert_eq!([0, 1, 2].map(|metric| rounded(long[metric].value)), ["0.103", "0.342", "0.112"]);
-    let short = of(4.0);
+    let short = of(4.0, false);
     assert_eq!(rounded(short[2].value), "0.112", "no event by time 3 is without weight");
     for refused in &short[..2] {
         assert!(refused.undefined.as_ref().unwrap().contains("time 5"), "{refused:?}");
+    }
+    let held = of(4.0, true);
+    for (metric, expected) in [0.1175, 0.418_103_594_672].into_iter().enumerate() {
+        assert!((held[metric].value.unwrap() - expected).abs() < 1e-11, "{:?}", held[metric]);
     }
 }
 

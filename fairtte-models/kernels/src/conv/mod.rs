@@ -29,9 +29,9 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
 }
 
 /// Whether [`forward`] takes fewer products than the sums that define it (Winograd's convolution); the gradient of the input does where
-/// this holds for [`ConvShape::transposed`].
+/// this holds for [`ConvShape::transposed`]. Not without a [kind](ConvShape::kind).
 pub fn has_fewer_products(shape: &ConvShape) -> bool {
-    dense::has_fewer_products(shape)
+    shape.kind() == Some(ConvKind::Dense) && dense::has_fewer_products(shape)
 }
 
 /// The gradients of the input and of the weights, from `dy`, that of the output.

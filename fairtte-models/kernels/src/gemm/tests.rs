@@ -163,6 +163,31 @@ fn a_factor_that_is_too_short_is_refused() {
 }
 
 #[test]
+fn a_thread_keeps_its_buffers_but_for_those_of_huge_layers() {
+    let kept = std::thread::spawn(|| {
+        [5, MOST_KEPT / 2, MOST_KEPT].map(|length| {
+            with_scratch([length], |_| ());
+            SCRATCH.with_borrow(|buffers| buffers.iter().map(Vec::len).sum::<usize>())
+        })
+    });
+    let kept = kept.join().expect("the thread ends");
+    assert!((5..100).contains(&kept[0]) && kept[1] >= MOST_KEPT / 2, "{kept:?}");
+    assert_eq!(kept[2], 0, "{kept:?}");
+}
+
+#[test]
+fn tests_find_no_number_in_a_buffer_before_they_write_it() {
+    for _ in 0..2 {
+        with_scratch([7, 40], |buffers| {
+            for buffer in buffers {
+                assert!(buffer.iter().all(|value| value.is_nan()));
+                buffer.fill(1.0);
+            }
+        });
+    }
+}
+
+#[test]
 fn rows_are_divided_evenly() {
     let parts: Vec<usize> = (0..5).map(|index| tile::part(64, 5, index).len()).collect();
     assert_eq!(parts.iter().sum::<usize>(), 64);

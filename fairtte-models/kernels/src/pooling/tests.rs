@@ -99,3 +99,9 @@ fn means_and_their_gradients_are_right_on_any_number_of_threads() {
         assert_near("gradient of means", &results[1], &spread, 1e-6);
     }
 }
+
+#[test]
+#[should_panic(expected = "a window that fits into the padded picture")]
+fn a_window_that_is_larger_than_the_padded_picture_is_refused() {
+    let _ = maximum_size([4, 1], [3, 4], [1, 1], [0, 1]);
+}

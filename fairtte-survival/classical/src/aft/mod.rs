@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::distribution::AftDistribution;
 use self::likelihood::{Likelihood, inverse};
-use crate::estimator::{NEVER, check_covariates, check_samples, linear_predictor};
+use crate::estimator::{NEVER, Row, check_covariates, check_samples, linear_predictor};
 use crate::newton::maximise;
 use crate::standardised::Standardised;
 use crate::{ClassicalError, Estimate, SurvivalEstimator, SurvivalModel};
@@ -122,7 +122,7 @@ impl AcceleratedFailureTime {
         settings.check()?;
         check_samples(covariates, outcomes)?;
         if let Some(row) = outcomes.time().iter().position(|time| *time <= 0.0) {
-            return Err(ClassicalError::TimeZero { row });
+            return Err(ClassicalError::TimeZero { row: Row::new(row) });
         }
         let standardised = Standardised::new(covariates)?;
         if settings.penalty <= 0.0 {

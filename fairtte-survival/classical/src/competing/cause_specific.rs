@@ -17,13 +17,15 @@
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::{Outcomes, SurvivalCurves};
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, s};
 use serde::{Deserialize, Serialize};
 
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
 
 /// S at which a cumulative hazard is taken as infinite: e^-700, the smallest that a logarithm is taken of.
 const LEAST_SURVIVAL: f64 = 1e-304;
+/// Samples whose curves of all causes, at every event time, are in memory together.
+const ROWS: usize = 256;
 
 /// One fitted model per cause, of any estimator: Cox models give the usual cause-specific Cox model.
 ///
@@ -85,6 +87,11 @@ impl<M: SurvivalModel> CauseSpecific<M> {
         &self.models
     }
 
+    /// The models, to be changed.
+    pub(super) fn models_mut(&mut self) -> &mut [M] {
+        &mut self.models
+    }
+
     /// Cumulative incidence of `cause` at the times of `grid` of samples with these covariates `[n, p]`, `[n, n_times]`.
     ///
     /// # Errors
@@ -123,7 +130,8 @@ impl<M: SurvivalModel> CauseSpecific<M> {
         }
     }
 
-    /// Incidence of the cause at `place`, and the probability of no event, at the times of `grid`. O(n L) for L event times.
+    /// Incidence of the cause at `place`, and the probability of no event, at the times of `grid`. O(n L) for L event times; the
+    /// curves of the models are in memory for some samples at a time.
     fn curves(
         &self,
         covariates: &Array2<f64>,
@@ -132,37 +140,51 @@ impl<M: SurvivalModel> CauseSpecific<M> {
     ) -> Result<(Array2<f64>, Array2<f64>), ClassicalError> {
         // A grid that is none is refused before it is used.
         SurvivalCurves::new(grid.to_vec(), Array2::ones((0, grid.len())))?;
-        let at_events = |model: &M| model.survival_curves(covariates, &self.event_times);
-        let survival = self.models.iter().map(at_events).collect::<Result<Vec<_>, _>>()?;
         // The event times passed at each time of the grid.
         let passed: Vec<usize> = grid.iter().map(|time| self.event_times.partition_point(|at| at <= time)).collect();
         let n = covariates.nrows();
         let (mut incidence, mut free) = (Array2::zeros((n, grid.len())), Array2::ones((n, grid.len())));
-        for row in 0..n {
-            let hazard = |model: usize, time: usize| -survival[model].survival()[[row, time]].max(LEAST_SURVIVAL).ln();
-            let (mut so_far, mut probability, mut column) = (0.0, 1.0_f64, 0);
-            let (mut row_of_incidence, mut row_of_free) =
-                (incidence.index_axis_mut(Axis(0), row), free.index_axis_mut(Axis(0), row));
-            for time in 0..=self.event_times.len() {
-                while column < grid.len() && passed[column] == time {
-                    row_of_incidence[column] = f64::min(so_far, 1.0);
-                    row_of_free[column] = probability;
-                    column += 1;
-                }
-                if time == self.event_times.len() {
-                    break;
-                }
-                let step = |model: usize| {
-                    let before = if time == 0 { 0.0 } else { hazard(model, time - 1) };
-                    (hazard(model, time) - before).max(0.0)
-                };
-                let of_all: f64 = (0..self.models.len()).map(step).sum();
-                if of_all > 0.0 {
-                    so_far += probability * -(-of_all).exp_m1() * step(place) / of_all;
-                    probability *= (-of_all).exp();
+        // A block without samples as well, whose columns are checked like those of others.
+        for first in (0..n.max(1)).step_by(ROWS) {
+            let rows = first..n.min(first + ROWS);
+            let block = covariates.slice(s![rows.clone(), ..]).to_owned();
+            let at_events = |model: &M| model.survival_curves(&block, &self.event_times);
+            let survival: Result<Vec<SurvivalCurves>, ClassicalError> = self.models.iter().map(at_events).collect();
+            let survival = survival.map_err(|error| error.after_rows(first))?;
+            for (in_block, row) in rows.enumerate() {
+                let hazard =
+                    |model: usize, time: usize| -survival[model].survival()[[in_block, time]].max(LEAST_SURVIVAL).ln();
+                for (column, (of_cause, of_none)) in self.course(hazard, place, &passed).into_iter().enumerate() {
+                    incidence[[row, column]] = of_cause;
+                    free[[row, column]] = of_none;
                 }
             }
         }
         Ok((incidence, free))
+    }
+
+    /// Of one sample, with the cumulative `hazard` of a model at an event time, the incidence of the cause at `place` and the probability
+    /// of no event after as many event times as `passed` says, ascending.
+    fn course(&self, hazard: impl Fn(usize, usize) -> f64, place: usize, passed: &[usize]) -> Vec<(f64, f64)> {
+        let (mut so_far, mut probability) = (0.0, 1.0_f64);
+        let mut found = Vec::with_capacity(passed.len());
+        for time in 0..=self.event_times.len() {
+            while passed.get(found.len()) == Some(&time) {
+                found.push((f64::min(so_far, 1.0), probability));
+            }
+            if time == self.event_times.len() {
+                break;
+            }
+            let step = |model: usize| {
+                let before = if time == 0 { 0.0 } else { hazard(model, time - 1) };
+                (hazard(model, time) - before).max(0.0)
+            };
+            let of_all: f64 = (0..self.models.len()).map(step).sum();
+            if of_all > 0.0 {
+                so_far += probability * -(-of_all).exp_m1() * step(place) / of_all;
+                probability *= (-of_all).exp();
+            }
+        }
+        found
     }
 }

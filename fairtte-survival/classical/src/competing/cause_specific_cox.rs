@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cause_specific::CauseSpecific;
 use super::fine_gray::of_one_kind;
 use crate::estimator::NEVER;
-use crate::{ClassicalError, CoxModel, CoxSamples, CoxSettings, SurvivalEstimator, SurvivalModel};
+use crate::{ClassicalError, CoxBaseline, CoxModel, CoxSamples, CoxSettings, SurvivalEstimator, SurvivalModel};
 
 /// Settings of a Cox model per cause, the same for all: those of [`CoxSettings`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,8 @@ pub struct CauseSpecificSettings(pub CoxSettings);
 
 /// A Cox model per cause, whose hazards give the incidence of one of them ([`CauseSpecific`]).
 ///
-/// Causes without an event in the samples of the fit have no model: their hazard is estimated as 0. The risk is the incidence
-/// of the cause at the last event time.
+/// Causes without an event in the samples of the fit have no model: their hazard is estimated as 0. So is that of a cause without an
+/// event in a stratum that has events of others. The risk is the incidence of the cause at the last event time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CauseSpecificCox {
@@ -48,7 +48,8 @@ impl CauseSpecificSettings {
         self.fit_causes_until(covariates, outcomes, cause, identities, &NEVER)
     }
 
-    fn fit_causes_until(
+    /// As [`fit_causes`](Self::fit_causes) until `stop` is set.
+    pub(crate) fn fit_causes_until(
         &self,
         covariates: &Array2<f64>,
         outcomes: &CompetingOutcomes,
@@ -76,12 +77,34 @@ impl CauseSpecificSettings {
             };
             self.0.fit_samples(&samples).map_err(|error| of_cause(causes[number as usize - 1], error))
         };
-        let fitted = CauseSpecific::fit_each(&renumbered, fit)?;
+        let mut fitted = CauseSpecific::fit_each(&renumbered, fit)?;
+        complete_strata(fitted.models_mut());
         Ok(CauseSpecificCox { cause, causes, fitted })
     }
 }
 
+/// Gives every model the strata of all: one without events of a cause has the hazard 0 of it.
+fn complete_strata(models: &mut [CoxModel]) {
+    let mut known: Vec<Vec<f64>> = Vec::new();
+    for baseline in models.iter().flat_map(|model| &model.baselines) {
+        if !known.contains(&baseline.stratum) {
+            known.push(baseline.stratum.clone());
+        }
+    }
+    for model in models {
+        let own: Vec<Vec<f64>> = model.baselines.iter().map(|baseline| baseline.stratum.clone()).collect();
+        let without_events = known.iter().filter(|stratum| !own.contains(stratum)).cloned();
+        let empty = |stratum| CoxBaseline { stratum, times: Vec::new(), cumulative_hazard: Vec::new() };
+        model.baselines.extend(without_events.map(empty));
+    }
+}
+
 impl CauseSpecificCox {
+    /// Names of the columns whose values tell the stratum of a sample.
+    pub(crate) fn strata(&self) -> &[String] {
+        self.fitted.models().first().map_or(&[][..], |model| model.settings().strata.as_slice())
+    }
+
     /// The model of `cause`; `None` if it had no event.
     pub fn model(&self, cause: u32) -> Option<&CoxModel> {
         let place = self.causes.iter().position(|known| *known == cause)?;

@@ -159,7 +159,8 @@ impl FineGraySettings {
         self.fit_columns(covariates, outcomes, names, &NEVER).map_err(|error| error.with_names(names))
     }
 
-    fn fit_columns(
+    /// As [`fit_named`](Self::fit_named) until `stop` is set; errors have the numbers of the columns.
+    pub(crate) fn fit_columns(
         &self,
         covariates: &Array2<f64>,
         outcomes: &CompetingOutcomes,
@@ -236,6 +237,7 @@ impl FineGraySettings {
         Err(ClassicalError::NotConverged {
             what: "coefficients of the subdistribution hazard",
             n_steps: self.most_steps,
+            instead: "let the search take more steps (most-steps)",
         })
     }
 }
@@ -283,7 +285,7 @@ impl SurvivalModel for FineGrayModel {
 ///
 /// # Errors
 /// Those of [`CompetingOutcomes::with_causes`].
-pub(super) fn of_one_kind(outcomes: &Outcomes) -> Result<CompetingOutcomes, ClassicalError> {
+pub(crate) fn of_one_kind(outcomes: &Outcomes) -> Result<CompetingOutcomes, ClassicalError> {
     let cause = outcomes.event().iter().map(|event| u32::from(*event)).collect();
     Ok(CompetingOutcomes::with_causes(outcomes.time().to_vec(), cause, first_cause())?)
 }

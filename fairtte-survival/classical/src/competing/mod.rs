@@ -7,6 +7,7 @@ mod subdistribution;
 
 pub use cause_specific::CauseSpecific;
 pub use cause_specific_cox::{CauseSpecificCox, CauseSpecificSettings};
+pub(crate) use fine_gray::of_one_kind;
 pub use fine_gray::{FineGrayCoefficient, FineGrayModel, FineGraySettings};
 
 #[cfg(test)]

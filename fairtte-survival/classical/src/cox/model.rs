@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::newton::inverse;
 use super::samples::key_of;
 use super::settings::CoxSettings;
-use crate::estimator::check_covariates;
+use crate::estimator::{Row, check_covariates};
 use crate::{ClassicalError, Estimate, SurvivalModel};
 
 /// The effect of one covariate on the log hazard: an [`Estimate`] with the name and the mean of its covariate.
@@ -172,7 +172,7 @@ impl CoxModel {
         let of_row = |(row, values): (usize, ArrayView1<'_, f64>)| {
             let key = key_of(&values, &self.strata);
             self.baselines.iter().position(|known| known.stratum == key).ok_or_else(|| ClassicalError::UnknownStratum {
-                row,
+                row: Row::new(row),
                 stratum: self.stratum_name(&key),
                 known: self
                     .baselines

@@ -9,7 +9,7 @@ use crate::estimator::Column;
 use crate::newton::{Objective, Step, maximise};
 
 /// A coefficient of a covariate with standard deviation 1 beyond it separates the samples.
-const MOST_COEFFICIENT: f64 = 30.0;
+pub(super) const MOST_COEFFICIENT: f64 = 30.0;
 /// The likelihood is flat where its information about a coefficient is below this share of that at coefficients of 0.
 const FLAT: f64 = 1e-8;
 /// Share of a covariate's information that the others must leave unexplained.
@@ -26,6 +26,11 @@ pub(super) struct Derivatives {
 /// A log likelihood of coefficients of covariates with standard deviation 1.
 pub(super) trait Concave {
     fn derivatives(&self, coefficients: &Array1<f64>) -> Derivatives;
+
+    /// The size of a coefficient beyond which its term separates the samples.
+    fn most(&self, _term: usize) -> f64 {
+        MOST_COEFFICIENT
+    }
 }
 
 /// The maximum, and what tests need.
@@ -72,10 +77,10 @@ impl<L: Concave> Objective for Penalised<'_, L> {
 
     fn step(&self, coefficients: &Array1<f64>, here: &Point) -> Result<Step, ClassicalError> {
         let Derivatives { gradient, information, .. } = &here.penalised;
-        let is_beyond = |b: &f64| b.abs() > MOST_COEFFICIENT;
+        let terms = || 0..self.at_zero.len();
+        let is_beyond = |term: &usize| coefficients[*term].abs() > self.of.most(*term);
         let is_flat = |term: &usize| information[[*term, *term]] < FLAT * self.at_zero[*term];
-        let out_of_bounds = coefficients.iter().position(is_beyond).or_else(|| (0..self.at_zero.len()).find(is_flat));
-        if let Some(term) = out_of_bounds {
+        if let Some(term) = terms().find(is_beyond).or_else(|| terms().find(is_flat)) {
             return Err(separates(coefficients, term));
         }
         let lower = cholesky(information.clone(), 0.0).map_err(|term| separates(coefficients, term))?;

@@ -168,6 +168,82 @@ fn with_one_kind_of_event_both_are_cox_models_and_no_other_estimator_models_caus
 }
 
 #[test]
+fn with_one_kind_of_event_columns_keep_their_names_and_robust_errors_count_subjects() {
+    let (covariates, outcomes) = two_causes();
+    let names = ["age", "dose"].map(str::to_owned);
+    let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{}", row / 3))).collect();
+    let fit = |estimator: Estimator, subjects: &[SubjectId]| {
+        estimator.fit_named(&covariates, outcomes.all_causes(), &names, subjects, &Stop::default()).unwrap()
+    };
+    let robust = CoxSettings { errors: crate::CoxErrors::Robust, ..CoxSettings::default() };
+    let FittedEstimator::Cox(cox) = fit(Estimator::Cox(robust.clone()), &subjects) else { panic!("another model") };
+    let specific = Estimator::CauseSpecific(CauseSpecificSettings(robust));
+    let FittedEstimator::CauseSpecific(specific) = fit(specific, &subjects) else { panic!("another model") };
+    assert_eq!(specific.model(1), Some(&cox));
+    let fine_gray = Estimator::FineGray(FineGraySettings { cause: 5, ..FineGraySettings::default() });
+    let FittedEstimator::FineGray(fine_gray) = fit(fine_gray, &subjects) else { panic!("another model") };
+    let terms: Vec<&str> = fine_gray.coefficients.iter().map(|term| term.name.as_str()).collect();
+    assert_eq!((terms, fine_gray.cause), (vec!["age", "dose"], 1));
+}
+
+/// Three wards: 1 has no event of cause 7, 2 has none at all.
+#[test]
+fn a_stratum_without_events_of_one_cause_has_the_incidence_of_the_others() {
+    let (covariates, outcomes) = two_causes();
+    let ward = |row: usize| [0.0, 1.0, 2.0][row % 3];
+    let x = Array2::from_shape_fn((90, 3), |(row, k)| if k == 0 { ward(row) } else { covariates[[row, k - 1]] });
+    let cause = outcomes.cause().iter().zip(0..).map(|(cause, row)| match (row % 3, cause) {
+        (1, 7) => 2,
+        (2, _) => 0,
+        (_, cause) => *cause,
+    });
+    let outcomes = CompetingOutcomes::new(outcomes.time().to_vec(), cause.collect()).unwrap();
+    let names = ["ward", "a", "b"].map(str::to_owned);
+    let subjects: Vec<SubjectId> = (0..90).map(|row| SubjectId::new(format!("p{row}"))).collect();
+    let settings = CoxSettings { strata: vec!["ward".to_owned()], ..CoxSettings::default() };
+    let estimator = Estimator::CauseSpecific(CauseSpecificSettings(settings));
+    let fit = |cause: u32| estimator.fit_causes(&x, &outcomes, cause, &names, &subjects).unwrap();
+    assert_eq!(fit(2).strata(), ["ward"]);
+    let (grid, rows) = ([0.0, 2.0, 5.0, 9.0], [1, 4, 31, 88]);
+    let of_ward = x.select(ndarray::Axis(0), &rows);
+    let FittedEstimator::CauseSpecific(own) = fit(2) else { panic!("another model") };
+    let expected = own.model(2).unwrap().survival_curves(&of_ward, &grid).unwrap();
+    let found = fit(2).survival_curves(&of_ward, &grid).unwrap();
+    for (found, expected) in found.survival().iter().zip(expected.survival()) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+    assert!(expected.survival()[[0, 3]] < 0.9);
+    let none = fit(7).survival_curves(&of_ward, &grid).unwrap();
+    assert!(none.survival().iter().all(|survival| (survival - 1.0).abs() < 1e-12));
+    let error = fit(2).survival_curves(&x, &grid).unwrap_err().to_string();
+    assert_eq!(error, "row 2 is in the stratum ward=2, expected one with events in the fit: ward=0; ward=1");
+}
+
+#[test]
+fn names_in_settings_may_stand_for_several_columns() {
+    let levels = |name: &str| match name {
+        "site" => vec!["site=B".to_owned(), "site=C".to_owned()],
+        other => vec![other.to_owned()],
+    };
+    let wanted = ["age", "site"].map(str::to_owned).to_vec();
+    let expected = ["age", "site=B", "site=C"].map(str::to_owned).to_vec();
+    let cox = |strata: Vec<String>| CoxSettings { strata, ..CoxSettings::default() };
+    let varying = |names| CoxTimeVaryingSettings { varying: names, ..CoxTimeVaryingSettings::default() };
+    for (given, expanded) in [
+        (Estimator::Cox(cox(wanted.clone())), Estimator::Cox(cox(expected.clone()))),
+        (
+            Estimator::CauseSpecific(CauseSpecificSettings(cox(wanted.clone()))),
+            Estimator::CauseSpecific(CauseSpecificSettings(cox(expected.clone()))),
+        ),
+        (Estimator::CoxTimeVarying(varying(Some(wanted))), Estimator::CoxTimeVarying(varying(Some(expected)))),
+        (Estimator::CoxTimeVarying(varying(None)), Estimator::CoxTimeVarying(varying(None))),
+        (Estimator::Forest(ForestSettings::default()), Estimator::Forest(ForestSettings::default())),
+    ] {
+        assert_eq!(given.with_columns(levels), expanded);
+    }
+}
+
+#[test]
 fn errors_name_cause_and_column() {
     let (mut covariates, outcomes) = two_causes();
     let names = ["age", "copy"].map(str::to_owned);

@@ -78,8 +78,13 @@ fn the_same_request_is_not_written_again_and_another_one_is_refused() {
     assert_eq!(bytes(), before);
     fail(simulate(folder.path(), &["--set", "treatment.probability=0.4"]), DATA, "it holds another simulation");
     std::fs::remove_file(folder.path().join("people/simulation.json")).unwrap();
+    // A process that is killed leaves the file that it is writing under this name.
+    let left = [".truth.parquet.x7Qp2k.tmp", ".simulation.json.x7Qp2k.tmp"]
+        .map(|name| folder.path().join("people").join(name));
+    left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
     succeed(simulate(folder.path(), &[]));
     assert_eq!(bytes(), before);
+    assert!(left.iter().all(|path| !path.exists()));
     std::fs::remove_file(folder.path().join("people/simulation.json")).unwrap();
     std::fs::write(folder.path().join("people/thesis.txt"), "").unwrap();
     fail(simulate(folder.path(), &[]), DATA, "it holds other files, expected a new or empty folder");

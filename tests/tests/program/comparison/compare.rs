@@ -136,6 +136,11 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
     assert_eq!(planned(with("compare.strategy.sam={}")), 12);
     let train = [vec!["train".to_owned()], arguments[1..].to_vec()].concat();
     fail(train, 3, "run this file with `fairtte compare`");
+    let file = folder.path().join("run.toml");
+    let of_a_run = std::fs::read_to_string(&file).unwrap().replace(COMPARE, "");
+    std::fs::write(&file, of_a_run).unwrap();
+    let refused = fail(&arguments, 3, "compare: not given, expected a table [compare]");
+    assert!(refused.stderr.contains("`fairtte train` runs this file"), "{}", refused.stderr);
     assert!(!folder.path().join("run").exists());
 }
 

@@ -366,6 +366,8 @@ fn wrong_tables_and_options_get_one_sentence() {
     fails(&csv(&logit, "s"), &[], DATA, "look like logits or scores");
     let outcome = fails(&good.replacen("probability", "prob", 1), &[], DATA, "nearest is \"prob\"");
     assert!(outcome.stderr.contains("--probability prob"), "{}", outcome.stderr);
+    let outcome = fails(&good.replacen("probability", "quantity", 1), &[], DATA, "column \"probability\" is not in");
+    assert!(outcome.stderr.contains("name it with --probability COLUMN"), "{}", outcome.stderr);
     let outcome = fails(&good.replacen("label", "dx", 1), &[], DATA, "nearest is \"dx\"");
     assert!(outcome.stderr.contains("--label dx"), "{}", outcome.stderr);
     let outcome = fails(&good.replacen("label", "nothing", 1), &[], DATA, "column \"label\" is not in");

@@ -8,9 +8,10 @@ use fairtte_metrics::competing::{
     AalenJohansen, CompetingOutcomes, IncidenceCurves, IncidenceVariance, cause_brier_score, cause_concordance,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, Reading, Risk};
-use fairtte_tests::{run, succeed};
+use fairtte_tests::{fail, run, succeed};
 use ndarray::Array2;
 
+const CONFIG: i32 = 3;
 const N: usize = 240;
 const GRID: [f64; 4] = [0.0, 2.0, 5.0, 9.0];
 
@@ -173,4 +174,23 @@ fn survival_in_place_of_incidence_is_refused_and_so_are_words_that_do_not_fit() 
     let single = "sample,time,event,1\na,1,1,0.5\nb,2,0,0.75\n";
     let said = refused(single, &["--metrics", "cause-c"]);
     assert!(said.contains("metric \"cause-c\" needs outcomes with causes"), "{said}");
+}
+
+#[test]
+fn a_cause_that_no_event_has_is_refused_with_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = table(incidence);
+    let refused = |more: &[&str]| {
+        fail(evaluate(folder.path(), &text, &[&["--cause", "11"][..], more].concat()), CONFIG, "--cause: no event of")
+    };
+    let expected = "incidence.csv has cause 11, expected one of 1, 2";
+    let of_one = refused(&[]).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(of_one.contains(expected), "{of_one}");
+    let second = folder.path().join("second.csv");
+    std::fs::write(&second, &text).expect("the folder can be written");
+    refused(&["--predictions", &second.display().to_string()]);
+    let cohort = folder.path().join("cohort.csv");
+    std::fs::write(&cohort, "sample_id,subject_id,time,event\na,a,1,1\nb,b,2,2\n").expect("the folder can be written");
+    refused(&["--cohort", &cohort.display().to_string()]);
+    assert!(!folder.path().join("page.html").exists());
 }

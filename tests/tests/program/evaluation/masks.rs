@@ -357,7 +357,7 @@ fn masks_that_cannot_be_compared_are_refused_by_sample_and_file() {
         (&["--classes", "cup=2,disc=1", "--cup", "cup", "--disc", "disc"], "does not contain the values of the cup"),
         (&["--cup", "cup", "--disc", "disc"], "there is no class \"cup\""),
         (&["--classes", "cup=2,disc=1+2", "--cup", "cup", "--disc", "disc", "--metrics", "dice"], "it has no effect"),
-        (&["--tolerance=-1"], "-1 is not a finite number >= 0"),
+        (&["--tolerance", "-1"], "-1 is not a finite number >= 0"),
         (&["--spacing", "1,0"], "0 is not a finite number > 0"),
         (&["--set", "n-times=7"], "it has no effect on masks"),
         (&["--set", "stratify=event"], "masks have no events"),

@@ -166,9 +166,9 @@ fn what_cannot_be_analysed_is_refused_and_nothing_is_written() {
         (&["--tilt", "sex=X"], "attribute \"sex\" has no level \"X\", expected one of: F, M"),
         (&["--tilt", "race=X"], "no attribute is called \"race\", expected one of: sex"),
         (&["--deltas", "-1,1"], "sensitivity.deltas is [-1.0, 1.0], expected ascending numbers in [-50, 50] with 0"),
-        (&["--administrative", "9"], "sensitivity.administrative is 9, expected a time up to the last observed one"),
+        (&["--administrative", "9"], "sensitivity.administrative is 9 with a last observed time of"),
         (&["--administrative", "1.5"], "time 2 is not before 1.5, the administrative end of follow-up"),
-        (&["--administrative=-1"], "sensitivity.administrative is -1, expected a finite number > 0"),
+        (&["--administrative", "-1"], "sensitivity.administrative is -1, expected a finite number > 0"),
         (&["--imputations", "1"], "sensitivity.imputations is 1, expected a whole number from 2 to 10000"),
         (&["--set", "sensitivity.replicates=-1"], "replicates"),
         (&["--set", "sensitivity.delta=1"], "deltas"),
@@ -187,5 +187,5 @@ fn what_cannot_be_analysed_is_refused_and_nothing_is_written() {
     fail(without, 2, "--sensitivity");
     let table = folder.path().join("curves.csv").display().to_string();
     let twice = call.iter().map(String::as_str).chain(["--predictions", table.as_str(), "--names", "a,b"]);
-    fail(twice, CONFIG, "sensitivity to informative censoring stands beside one model");
+    fail(twice, CONFIG, "sensitivity to informative censoring is computed for one model");
 }

@@ -61,6 +61,40 @@ fn outcomes_in_another_unit_than_the_curves_are_refused_with_the_factor() {
 }
 
 #[test]
+fn training_times_in_another_unit_are_refused_and_a_training_sample_without_events_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = |scale: f64, event: fn(bool) -> bool| {
+        let table = table(5.0, scale, 1.0);
+        let rows = table.lines().skip(1).map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            format!("{},{}\n", cells[1], u8::from(event(cells[2] == "1")))
+        });
+        let path = folder.path().join("train.csv");
+        std::fs::write(&path, format!("time,event\n{}", rows.collect::<String>())).unwrap();
+        arguments(folder.path(), &self::table(5.0, 1.0, 1.0), &["--train", &path.display().to_string()])
+    };
+    for (scale, advice) in [
+        (365.25, "they look like days and years; divide the training times by 365.25;"),
+        (1.0 / 12.0, "they look like years and months; multiply the training times by 12;"),
+    ] {
+        let outcome = fail(train(scale, |event| event), DATA, "the training times go up to");
+        let message = outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(message.contains(advice), "{message}");
+        assert_eq!(files(folder.path()), ["curves.csv", "train.csv"], "nothing is written");
+    }
+    for (event, said) in [(false, "The training sample has no event"), (true, "all weights are 1")] {
+        let of: fn(bool) -> bool = if event { |_| true } else { |_| false };
+        let outcome = succeed(train(1.0, of));
+        assert!(outcome.stderr.contains("warning: ") && outcome.stderr.contains(said), "{}", outcome.stderr);
+        let warnings = &numbers(folder.path())["warnings"];
+        assert_eq!(warnings[0]["name"], "training-sample", "{warnings}");
+        std::fs::remove_file(folder.path().join("scores.html")).unwrap();
+    }
+    let outcome = succeed(train(1.0, |event| event));
+    assert!(!outcome.stderr.contains("training sample"), "{}", outcome.stderr);
+}
+
+#[test]
 fn curves_that_end_early_are_scored_up_to_their_end_and_the_rest_is_told_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = succeed(arguments(folder.path(), &table(1.0, 1.0, 1.0), &[]));

@@ -113,8 +113,12 @@ fn a_file_that_is_read_is_never_overwritten() {
     let curves = text(&table(HEADER, unchanged), ",");
     let classes = "sample,probability,label\na,0.2,0\nb,0.7,1\n";
     let masks = "sample,truth,predicted\na,a.png,b.png\n";
+    std::fs::create_dir(of("pairs")).unwrap();
     for (name, bytes) in [("curves.csv", curves.as_str()), ("classes.csv", classes), ("masks.csv", masks)] {
         std::fs::write(of(name), bytes).unwrap();
+    }
+    for name in ["pairs/samples.csv", "pairs-samples.csv"] {
+        std::fs::write(of(name), masks).unwrap();
     }
     std::fs::write(of("other.csv"), &curves).unwrap();
     let before = files(folder.path());
@@ -132,7 +136,11 @@ fn a_file_that_is_read_is_never_overwritten() {
     outcomes("curves.csv", "other.html", &["--predictions", &train]);
     outcomes("classes.csv", "./classes.html", &["--task", "binary"]);
     outcomes("masks.csv", "masks.html", &["masks"]);
+    // The numbers of every sample stand in a file of their own, in a folder and beside a page.
+    outcomes("pairs/samples.csv", "pairs", &["masks"]);
+    outcomes("pairs-samples.csv", "pairs.html", &["masks"]);
     assert_eq!(files(folder.path()), before);
+    assert_eq!(std::fs::read_to_string(of("pairs/samples.csv")).unwrap(), masks);
     assert_eq!(std::fs::read_to_string(of("curves.csv")).unwrap(), curves);
 }
 
@@ -350,4 +358,32 @@ fn doubtful_levels_are_noted_everywhere_and_missing_ones_can_be_left_out() {
     refused("curves.csv", bytes.as_bytes(), &["--missing", "unknown"], USAGE, "--attributes");
     let list = "--attributes: thresholds of \"age\" are [60.0, 40.0], expected ascending numbers";
     refused("curves.csv", bytes.as_bytes(), &["--attributes", "age:60,40"], CONFIG, list);
+}
+
+#[test]
+fn a_path_that_is_no_run_and_a_file_in_place_of_a_folder_are_named() {
+    let (folder, arguments) = written("curves.csv", text(&table(HEADER, unchanged), ",").as_bytes(), &[]);
+    let of = |name: &str| folder.path().join(name).display().to_string();
+    let (file, absent, empty) = (of("curves.csv"), of("absent"), of("empty"));
+    std::fs::create_dir(&empty).unwrap();
+    for (call, sentence) in [
+        (vec!["evaluate", &file], "this is a file, expected the folder of a run; `fairtte evaluate --predictions"),
+        (vec!["evaluate", &absent], "there is no such folder"),
+        (vec!["evaluate", &empty], "this is not the folder of a run: it has no run.toml"),
+        (vec!["card", &file], "this is a file, expected the folder of a run"),
+        (vec!["bias", &absent], "there is no such folder"),
+        (vec!["select", &absent], "there is no such folder"),
+        (vec!["select", &file], "this is a file, expected a folder"),
+        (vec!["cohort", "check", &absent], "there is no such folder"),
+    ] {
+        fail(&call, DATA, sentence);
+    }
+    // Only one of RUN and --predictions is needed, and --output with the latter alone.
+    let alone = fail(["evaluate"], USAGE, "<RUN>");
+    assert!(!alone.stderr.contains("--output <PATH>\n"), "{}", alone.stderr);
+    fail(["evaluate", "--predictions", &file], USAGE, "--output <PATH>");
+    let mut onto = arguments;
+    let place = onto.iter().position(|word| word == "--output").unwrap();
+    onto[place + 1] = file;
+    fail(&onto, CONFIG, "is a file, expected a folder or a name ending in .html");
 }

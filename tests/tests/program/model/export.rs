@@ -375,6 +375,13 @@ fn inspect_reads_a_run_its_weights_and_an_export() {
         nowhere,
     );
 
+    let (package, own) = (folder.path().join("package.safetensors"), folder.path().join("package.json"));
+    std::fs::write(&own, "{\"name\": \"site\"}").unwrap();
+    let export = ["weights", "export", output.to_str().unwrap(), "-o", package.to_str().unwrap()];
+    fail(export, CONFIG, "package.json would be overwritten and is no description of exported weights");
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "{\"name\": \"site\"}");
+    assert!(!package.exists());
+
     let mut bytes = std::fs::read(&record).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&record, bytes).unwrap();

@@ -342,7 +342,7 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
         DATA,
         "this is a folder of `fairtte predict`, expected the folder of the run",
     );
-    fail(["evaluate", &other, "--internal", &place.path("nothing")], CONFIG, "cannot read run file");
+    fail(["evaluate", &other, "--internal", &place.path("nothing")], DATA, "there is no such folder");
     internal(&["--set", "times=[1,200]"], CONFIG, "times");
 
     write_predicted(&place.at("days"), &place.at("run"), &others(&[]), "days");

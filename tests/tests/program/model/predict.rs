@@ -171,8 +171,17 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
     refuse(&columns, &[], CONFIG, "the run \"small\" reads images, [data.tabular] has columns of a table");
     refuse(&other, &["--epoch", "99"], CONFIG, "\"99\" is no epoch whose weights were kept, expected one of");
     refuse(&other, &["--horizon", "1000"], CONFIG, "1000 is no time of the curves");
+    refuse(&other, &["--horizon", "-1"], CONFIG, "-1 is no time of the curves");
     refuse(&other, &["--level", "sex.X=W"], CONFIG, "\"X\" is given the level \"W\", expected one of F, M");
+    refuse(
+        &other,
+        &["--level", "sex.Femal=F"],
+        CONFIG,
+        "attribute \"sex\": no sample has the value \"Femal\", nearest is \"F\"",
+    );
     refuse(&other, &["--time-factor", "0"], CONFIG, "0 is no factor of times");
+    let again = "2 would change times that are in years as those of the run, expected no --time-factor";
+    refuse(&other, &["--time-factor", "2"], CONFIG, again);
     // The unit is agreed on by a factor, which multiplies the times.
     let by_factor = ["--time-factor", "0.5", "--cache", &text(&folder.path().join("cache"))];
     succeed(["predict", &trained, "--data", &days, "--output", &text(&output)].iter().chain(&by_factor));
@@ -195,6 +204,14 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
         DATA,
         "there is already a prediction here",
     );
+    // Nor is a file of somebody else that has the name of one of its files.
+    let mine = folder.path().join("mine");
+    std::fs::create_dir(&mine).unwrap();
+    std::fs::write(mine.join("risk.csv"), "mine").unwrap();
+    let call = ["predict", &trained, "--data", &other, "--output", &text(&mine), "--horizon", "1"];
+    fail(call, DATA, "risk.csv: there is already a file of this name here; choose another --output");
+    assert_eq!(std::fs::read_to_string(mine.join("risk.csv")).unwrap(), "mine");
+    assert_eq!(files(&mine), ["risk.csv"]);
 }
 
 #[test]
@@ -229,6 +246,11 @@ fn runs_that_predict_or_read_something_else_are_no_ensemble_and_a_missing_column
     let sentence =
         format!("RUN: {in_years} reads columns of a table, {of_films} images, expected runs that read the same");
     refuse([&years, &films], &sentence);
+    // The unit of a table is not that of the run's own.
+    let (own, multiplied) = (text(&years.folder.join("patients.csv")), at("multiplied"));
+    succeed(["predict", &in_years, "--table", &own, "--time-factor", "365.25", "--output", &text(&multiplied)]);
+    let said = "times of the data, whose unit is not named, were multiplied by 365.25 to years";
+    assert!(json(&multiplied.join("predict.json"))["notes"].to_string().contains(said));
     // A column that the network reads.
     let table = std::fs::read_to_string(years.folder.join("patients.csv")).unwrap();
     let without = at("without.csv");

@@ -124,6 +124,8 @@ fn import_writes_weights_for_gray_pictures() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["tensors"][0]["shape"], json!([64, 1, 7, 7]));
     assert!(json["metadata"]["notes"].as_str().unwrap().starts_with(note), "{}", json["metadata"]["notes"]);
+    let many = ["weights", "import", &text(&path), "--arch", "resnet18", "--channels", "100000000000"];
+    fail(many, CONFIG, "--channels: 100000000000, expected a whole number from 1 to 1024");
     let wrong = ["weights", "import", &text(&path), "--arch", "resnet18", "--layout", "timn"];
     fail(wrong, 2, "expected one of auto, torchvision, timm, medicalnet, mae, dinov2, native");
 }

@@ -100,6 +100,27 @@ fn an_interrupted_experiment_is_continued_and_gives_the_same() {
     assert_eq!(biasing(&[&path, &other], &more)["tables"].as_array().unwrap().len(), 2);
     let changed = ["experiment", "biasing", &path, "--seed", "3"].into_iter().chain(more.iter().copied());
     fail(changed, CONFIG, "holds a run with other settings");
+    for (option, value, difference) in [
+        ("--seed", "3", "seed is 0 there and 3 here"),
+        ("--trees", "2", "trees is 20 there and 2 here"),
+        ("--estimator", "cox", "estimator is forest there and cox here"),
+    ] {
+        // Of an option that FAST has, another value.
+        let mut words = vec!["experiment", "biasing", &path];
+        words.extend(more.iter().copied());
+        let place = words.iter().position(|word| *word == option);
+        match place {
+            Some(place) => words[place + 1] = value,
+            None => words.extend([option, value]),
+        }
+        if option == "--estimator" {
+            let trees = words.iter().position(|word| *word == "--trees").unwrap();
+            words.drain(trees..trees + 2);
+        }
+        let said = fail(&words, CONFIG, "holds a run with other settings").stderr;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(difference) && !said.contains("BiasingSettings"), "{said}");
+    }
     std::fs::write(&cells, "{}\n").unwrap();
     fail(["experiment", "biasing", &path].into_iter().chain(more.iter().copied()), DATA, "cells.jsonl: line 1");
 }
@@ -114,7 +135,7 @@ fn what_cannot_be_used_is_named() {
     refused(&["--shares", "1"], CONFIG, "--shares is 1, expected numbers in [0, 1)");
     refused(&["--repeats", "0"], CONFIG, "--repeats is 0, expected a whole number from 1 to 100000");
     refused(&["--trees", "0"], CONFIG, "--trees is 0, expected a whole number from 1 to 1000000");
-    refused(&["--exclude", "x,noise,ward"], CONFIG, "a choice that leaves no feature");
+    refused(&["--exclude", "x,noise,ward"], CONFIG, "has no covariate, expected a column beside time and event");
     refused(&["--time", "tim"], DATA, "nearest is \"time\"");
     refused(&[&path], CONFIG, "\"people\" is the name of two tables");
     refused(&["--estimator", "coxx"], CONFIG, "expected one of cox, ");

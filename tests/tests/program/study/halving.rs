@@ -49,7 +49,7 @@ fn trials_that_fall_behind_stop_and_the_others_are_as_without_it() {
         succeed(["study", "collect", &path(output)]);
     };
     let plan = succeed(["study", "plan", &path("halving.toml"), "--output", &path("a"), "--dry-run"]).stdout;
-    assert!(plan.contains("of the 8 trials of a cell continue 4 after epoch 2, 2 after epoch 4"), "{plan}");
+    assert!(plan.contains("of the 8 trials of a cell, 4 continue after epoch 2, 2 continue after epoch 4"), "{plan}");
     study("halving.toml", "a", "2");
     study("halving.toml", "b", "1");
     let results = |study: &str| std::fs::read(Path::new(&path(study)).join("results.parquet")).unwrap();

@@ -93,6 +93,14 @@ fn what_no_study_can_be_is_refused_by_key() {
         assert!(!output.exists(), "{set}: something was written");
     }
     fail(["study", "status", &folder.path().display().to_string()], 4, "this is not the folder of a study");
+    let of_a_run = folder.path().join("plain.toml");
+    std::fs::write(&of_a_run, "[data.generic]\ntable = \"cohort.csv\"\n[[attribute]]\nname = \"sex\"\n").unwrap();
+    let refused = fail(words(&["study", "plan"], &of_a_run, &output), 3, "data: ");
+    assert!(
+        refused.stderr.contains("as a run file") && refused.stderr.contains("fairtte study template"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

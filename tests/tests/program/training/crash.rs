@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use fairtte_tests::{SmallRun, binary, fail, fairtte, files, succeed};
 
 const CONFIG: i32 = 3;
+const DATA: i32 = 4;
 const TRY_AGAIN: i32 = 75;
 const INTERRUPTED: i32 = 130;
 
@@ -267,7 +268,11 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
     let outcome = succeed(resume(&[], None));
     assert!(outcome.stderr.contains("this run is done"), "{}", outcome.stderr);
     let nothing = folder.path().display().to_string();
-    fail(["train".to_owned(), "--resume-from".to_owned(), nothing], CONFIG, "cannot read run file");
+    fail(
+        ["train".to_owned(), "--resume-from".to_owned(), nothing],
+        DATA,
+        "this is not the folder of a run: it has no run.toml",
+    );
 }
 
 /// Weights of `small-2d` with which a black picture gives 0 and a white one exceeds the range of 32 bits.

@@ -65,6 +65,7 @@ fn every_estimator_trains_reports_and_predicts_other_data_as_its_own() {
         // The kept model predicts what the run predicted.
         let predicted = folder.path().join(format!("{name}-again"));
         succeed(["predict", &words(&output), "--data", &words(&path), "--output", &words(&predicted)]);
+        assert_eq!(json(&predicted.join("predict.json"))["prediction"], "estimator", "{name}");
         let (own, other) = (curves(&output), curves(&predicted));
         assert_eq!(own.grid, other.grid);
         for (sample, curve) in own.samples.iter().zip(own.survival.rows()) {

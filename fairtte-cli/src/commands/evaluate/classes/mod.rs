@@ -51,7 +51,8 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         settings.class.threshold = settings.threshold.value;
     }
     let evaluated = Evaluated::new(&tables, &settings, reference)?;
-    let source = Source { title: arguments.own.title.as_deref(), part: "all", warnings: &[] };
+    let of_training: Vec<_> = tables.times.iter().filter_map(|times| times.training.clone()).collect();
+    let source = Source { title: arguments.own.title.as_deref(), part: "all", warnings: &of_training };
     publish::publish(&source, &tables, &evaluated, &settings, &target, outputs)
 }
 

@@ -105,7 +105,7 @@ pub(super) struct Source<'a> {
     pub(super) title: Option<&'a str>,
     /// The part of a run, or `all`.
     pub(super) part: &'static str,
-    /// What a training said of itself.
+    /// What a training said of itself, and what is said of the sample of the censoring curve.
     pub(super) warnings: &'a [Warning],
 }
 
@@ -342,7 +342,7 @@ pub(crate) fn warnings(report: &ClassReport, groups: &ClassGroups, n_shared: usi
             warn(
                 NO_RANKING,
                 format!(
-                    "The AUC is {} ({} to {}): it is not shown to be better than 0.5, which is guessing, and gaps between groups of a \
+                    "The AUC is {} ({} to {}): it is not shown to be better than 0.5, the value of random guessing, and gaps between groups of a \
                      model that guesses say nothing about fairness.",
                     number(value),
                     number(lower),

@@ -7,6 +7,7 @@ use fairtte_data::predictions::{ClassOptions, ClassTable, OutsideTable as _, Ris
 use fairtte_data::{AttributeConfig, Cohort, DataError, Sample};
 use fairtte_metrics::classification::{ClassPredictions, HorizonClasses, best_f1_threshold, binary_at_horizon};
 use fairtte_metrics::{CensoringCurve, CensoringTies, Groups, Outcomes, SampleId, SubjectId};
+use fairtte_records::Warning;
 
 use super::super::models::read::{SampleCounts, require_agreement};
 use super::super::notes::{about_censoring, censoring_fact, note_on_ignored, notes_on_samples};
@@ -18,6 +19,7 @@ use crate::CliError;
 use crate::args::Evaluate;
 use crate::plural::counted;
 use crate::scored::restrict;
+use crate::training_sample::about_training;
 
 /// Several models, or one, with the samples that all of them predict.
 pub(super) struct Tables {
@@ -59,6 +61,8 @@ pub(super) struct Times {
     pub(super) groups: Vec<Groups>,
     pub(super) censoring: CensoringCurve,
     pub(super) censoring_sample: CensoringSample,
+    /// A warning about the sample of the censoring curve.
+    pub(super) training: Option<Warning>,
 }
 
 impl Tables {
@@ -147,11 +151,12 @@ impl Times {
         let outcomes = cohort.outcomes(&cohort.all_rows())?;
         let train = arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose();
         let train = train.map_err(|error| with_help(error, arguments))?;
+        let training = train.as_ref().map(|train| about_training(train, &outcomes)).transpose()?.flatten();
         let fitted_on = train.as_ref().unwrap_or(&outcomes);
         let censoring = CensoringCurve::fit(fitted_on, CensoringTies::EventsFirst)?;
         let censoring_sample = about_censoring(fitted_on, if train.is_some() { "train" } else { "evaluated" });
         let classes = binary_at_horizon(&outcomes, horizon)?;
-        Ok((Self { horizon, outcomes, groups, censoring, censoring_sample }, classes))
+        Ok((Self { horizon, outcomes, groups, censoring, censoring_sample, training }, classes))
     }
 
     /// What the weights come from, where it is not the recommended sample.
@@ -324,6 +329,9 @@ fn with_help(error: DataError, arguments: &Evaluate) -> CliError {
         DataError::MissingColumn { column, nearest, .. } => match (column.as_str(), nearest) {
             ("probability", Some(nearest)) if classes.probability.is_none() => {
                 Some(format!("name it with --probability {}", own_table::quoted(nearest)))
+            }
+            ("probability", None) if classes.probability.is_none() => {
+                Some("name it with --probability COLUMN".to_owned())
             }
             ("label", Some(nearest)) if classes.label.is_none() => {
                 Some(format!("name it with --label {}", own_table::quoted(nearest)))

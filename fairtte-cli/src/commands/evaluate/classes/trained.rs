@@ -50,6 +50,7 @@ impl Trained {
                 groups: groups.clone(),
                 censoring: CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst)?,
                 censoring_sample: about_censoring(&outcomes, fitted_on),
+                training: None,
             })
         });
         let times = times.transpose()?;

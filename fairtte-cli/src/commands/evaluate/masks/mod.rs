@@ -38,7 +38,7 @@ use crate::progress::say;
 pub(in super::super) fn run(arguments: &EvaluateMasks) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     let outputs = Outputs { shown: Shown::json(arguments.json), part: Part::Test, started: Instant::now() };
-    let target = Target::named(&arguments.output, Part::Test).apart_from([&arguments.table])?;
+    let target = Target::named(&arguments.output, Part::Test).with_samples().apart_from([&arguments.table])?;
     let target = target.with_exports(&arguments.exports);
     let configs = attributes_to_compare(&arguments.attributes, arguments.intersections)?;
     let settings = Settings::new(arguments)?;

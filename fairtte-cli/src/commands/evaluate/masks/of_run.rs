@@ -25,7 +25,7 @@ pub(in super::super) fn run_of_arguments(
 ) -> Result<(), CliError> {
     let in_folder = || Target::in_folder(&open.folder, outputs.part);
     let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, outputs.part));
-    let target = target.with_exports(&arguments.exports);
+    let target = target.with_samples().with_exports(&arguments.exports);
     let changed = changed(arguments, &open.file.evaluation)?;
     let settings = settings_of(open, changed)?;
     if arguments.dry_run {

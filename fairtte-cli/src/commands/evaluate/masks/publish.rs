@@ -1,6 +1,6 @@
 //! The output of an evaluation of masks: numbers as JSON and CSV, the numbers of every sample, the page, and the terminal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, write_csv};
@@ -106,7 +106,7 @@ pub(super) fn publish(
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(target.evaluation(), &text)?;
     let all = samples(input, scored);
-    write_samples(&samples_path(target), &all, scored)?;
+    write_samples(&target.samples(), &all, scored)?;
     let mut facts = input.facts.clone();
     facts.extend(facts_of(source, scored, report));
     let lowest = lowest(all);
@@ -140,14 +140,6 @@ pub(super) fn publish(
     target.written().into_iter().for_each(print);
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
-}
-
-/// `samples.csv` in a folder, `NAME-samples.csv` beside a page.
-fn samples_path(target: &Target) -> PathBuf {
-    let evaluation = target.evaluation();
-    let stem = evaluation.file_stem().unwrap_or_default().to_string_lossy();
-    let name = if stem == "evaluation" { "samples.csv".to_owned() } else { format!("{stem}-samples.csv") };
-    evaluation.with_file_name(name)
 }
 
 fn facts_of(source: &Source<'_>, scored: &Scored, report: &MaskReport) -> Vec<(String, String)> {

@@ -178,8 +178,11 @@ fn publish(
         notes.extend(sentences.into_iter().map(|sentence| format!("{name}: {sentence}")));
     }
     // All models have the same samples.
-    let of_samples = reports.models.first().map(|(_, report)| Scored::with_censoring(report, Vec::new()));
-    let of_samples = of_samples.unwrap_or_default();
+    let of_training: Vec<Warning> = compared.training.iter().cloned().collect();
+    let of_samples = match reports.models.first() {
+        Some((_, report)) => Scored::with_censoring(report, of_training),
+        None => of_training,
+    };
     let of_models = found
         .iter()
         .flat_map(|(name, warnings, ..)| warnings.iter().map(move |warning| format!("{name}: {}", warning.text)));

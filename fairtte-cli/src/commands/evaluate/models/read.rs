@@ -9,6 +9,7 @@ use fairtte_data::predictions::{
 };
 use fairtte_data::{AttributeConfig, Cohort, Part, Sample, Split, read_cohort};
 use fairtte_metrics::{CensoringCurve, CensoringTies, SampleId, SurvivalCurves};
+use fairtte_records::Warning;
 use serde::Serialize;
 
 use super::super::baseline::{self, Inputs};
@@ -22,6 +23,7 @@ use crate::CliError;
 use crate::args::Evaluate;
 use crate::plural::counted;
 use crate::scored::Scored;
+use crate::training_sample::about_training;
 
 /// Several models with the samples that all of them predict.
 pub(super) struct Compared {
@@ -31,6 +33,8 @@ pub(super) struct Compared {
     pub(super) has_parts: bool,
     pub(super) has_subjects: bool,
     pub(super) censoring: CensoringSample,
+    /// A warning about the sample of the censoring curve.
+    pub(super) training: Option<Warning>,
     /// The covariates of `--baseline`.
     pub(super) baseline: Option<Inputs>,
     pub(super) notes: Vec<String>,
@@ -133,6 +137,7 @@ pub(super) fn with_cohort(
         Some(cause) => read_cohort_of_cause(cohort_file, cause)?,
     };
     refuse_causes_without_option(&cohort, arguments)?;
+    own_table::require_cause(&cohort, arguments.cause)?;
     own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     let part = split.as_ref().map(|split| split.rows(call.outputs.part).to_vec());
@@ -181,6 +186,7 @@ pub(super) fn with_cohort(
             &cohort.outcomes_of_any_cause(&fitted_on)?,
             if split.is_some() { "train" } else { "evaluated" },
         ),
+        training: None,
         baseline,
         notes,
         facts,
@@ -217,10 +223,12 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let help = |error| own_table::with_help(error, own);
     let mut cohort = selected[0].cohort.clone();
     own_table::name_unit(&mut cohort, own)?;
+    own_table::require_cause(&cohort, arguments.cause)?;
     let fitted = selected[0].fit_attributes(configs).map_err(with_help)?;
     let evaluated = cohort.outcomes_of_any_cause(&cohort.all_rows())?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
+    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
     let mut notes = samples.notes("curve");
     notes.extend(notes_of_tables(names, &selected, configs, arguments));
@@ -258,7 +266,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     }
     facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&censoring, arguments.train.as_ref())));
     facts.extend(own_table::fact(own));
-    Ok(Compared { models, samples, has_parts: false, has_subjects, censoring, baseline, notes, facts })
+    Ok(Compared { models, samples, has_parts: false, has_subjects, censoring, training, baseline, notes, facts })
 }
 
 fn read_tables(arguments: &Evaluate, columns: &[&str], options: &ReadOptions) -> Result<Vec<ScoredTable>, CliError> {

@@ -39,6 +39,7 @@ impl Tag {
     pub const RESCALE_SLOPE: Self = Self(0x0028, 0x1053);
     pub const VOI_LUT_FUNCTION: Self = Self(0x0028, 0x1056);
     pub const MODALITY_LUT_SEQUENCE: Self = Self(0x0028, 0x3000);
+    pub const VOI_LUT_SEQUENCE: Self = Self(0x0028, 0x3010);
     const PIXEL_DATA: Self = Self(0x7fe0, 0x0010);
     const ITEM: Self = Self(0xfffe, 0xe000);
     const ITEM_END: Self = Self(0xfffe, 0xe00d);

@@ -7,7 +7,8 @@
 //! the first window (linear, linear exact or sigmoid); without a window the range of the picture is mapped from black
 //! to white. `MONOCHROME1` is inverted at the end. The stored samples are kept unchanged.
 //!
-//! Not read, and refused by name: several frames, palettes, JPEG 2000, JPEG-LS, video, modality look-up tables.
+//! Not read, and refused by name: several frames, palettes, JPEG 2000, JPEG-LS, video, modality look-up tables, and
+//! look-up tables of gray levels (VOI) without a window.
 
 mod elements;
 mod rle;

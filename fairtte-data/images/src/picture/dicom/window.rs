@@ -6,9 +6,11 @@
 //! * `LINEAR_EXACT`: ((x - c) / w + 1/2) * 255, between 0 and 255
 //! * `SIGMOID`: 255 / (1 + exp(-4 (x - c) / w))
 //!
-//! A header without a window gets one from the smallest to the largest value of the picture.
+//! A header without a window gets one from the smallest to the largest value of the picture. One that has a table of gray
+//! levels (VOI LUT Sequence, PS3.3 C.11.2.1.1) in place of a window is refused: its picture looks otherwise. With both the
+//! window is used, because the standard leaves the choice to the program.
 
-use super::super::{Samples, unreadable};
+use super::super::{Samples, unreadable, unsupported};
 use super::Rendering;
 use super::elements::{Elements, Tag};
 use crate::Undecodable;
@@ -55,6 +57,11 @@ impl Window {
         let least = if function == Function::Linear { 1.0 } else { f64::MIN_POSITIVE };
         // Some machines write a width below the minimum for "no window".
         let window = centre.zip(width).filter(|(_, width)| *width >= least);
+        if window.is_none() && elements.has(Tag::VOI_LUT_SEQUENCE) {
+            return Err(unsupported(
+                "the DICOM picture needs a table of gray levels (VOI LUT Sequence), expected a window",
+            ));
+        }
         Ok(Self { slope, intercept, bounds: window, function })
     }
 
@@ -103,8 +110,33 @@ fn range<T: Copy + Ord + Into<i32>>(samples: &[T]) -> (i32, i32) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
+    use crate::{Fault, Limits, decode_picture_full};
+
+    /// A picture of the fixtures with a table of gray levels before its pixels.
+    fn with_voi_lut(name: &str) -> [Vec<u8>; 2] {
+        let path = format!("{}/tests/fixtures/pictures/{name}", env!("CARGO_MANIFEST_DIR"));
+        let before = std::fs::read(path).unwrap();
+        let pixels = before.windows(6).position(|window| window == b"\xe0\x7f\x10\x00OW").unwrap();
+        let sequence = b"\x28\x00\x10\x30SQ\x00\x00\xff\xff\xff\xff";
+        let empty_item_and_end = b"\xfe\xff\x00\xe0\x00\x00\x00\x00\xfe\xff\xdd\xe0\x00\x00\x00\x00";
+        let after = [&before[..pixels], sequence, empty_item_and_end, &before[pixels..]].concat();
+        [before, after]
+    }
+
+    #[test]
+    fn a_table_of_gray_levels_is_refused_unless_there_is_a_window() {
+        let read = |bytes: &[u8]| decode_picture_full(bytes, &Limits::default());
+        let [without, with] = with_voi_lut("mono2_12_no_window.dcm");
+        read(&without).unwrap();
+        let refused = read(&with).unwrap_err();
+        assert_eq!(refused.fault, Fault::Unsupported);
+        assert!(refused.detail.contains("VOI LUT Sequence"), "{}", refused.detail);
+        let [without, with] = with_voi_lut("mono2_12_window.dcm");
+        assert_eq!(read(&with).unwrap(), read(&without).unwrap());
+    }
 
     #[test]
     fn a_window_is_black_below_gray_in_its_centre_and_white_above() {

@@ -254,3 +254,17 @@ fn shuffled_rows_give_the_same_cohort_in_another_order() {
         assert_eq!(sorted(AdniConfig::new(folder.path())), before, "seed {seed}");
     }
 }
+
+#[test]
+fn without_outcomes_one_scan_per_day_is_kept_whatever_the_diagnoses() {
+    let built = |folder: &Path| {
+        let read = Adni::new(AdniConfig::new(folder)).read_without_outcomes().unwrap();
+        let (cohort, exclusions) = crate::build_cohort(read, &[]).unwrap();
+        (cohort.n(), exclusions.summary())
+    };
+    assert_eq!(built(&fixtures()), (17, "duplicate_image_id 1, repeat_scan_same_visit 1".to_owned()));
+    // A scan without a day may be one that is listed with it, or of a visit of which another scan is kept.
+    let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI1,1_S_1,F,70,MRI,x,\nI2,1_S_1,F,70,PET,x,1/1/2010\n";
+    let folder = folder(list, &[("DXSUM.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n")]);
+    assert_eq!(built(folder.path()), (1, "missing_date 1, not_mri 1".to_owned()));
+}

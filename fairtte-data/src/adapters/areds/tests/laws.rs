@@ -69,6 +69,7 @@ fn labels(config: &AredsConfig, grades: &[GradeRow], pictures: &[Picture]) -> Ve
         time_unit: String::new(),
         rows: listed.iter().map(row).collect(),
         attributes: Vec::new(),
+        roles: Vec::new(),
     };
     let label = |index| match rule.label(&manifest, index).unwrap() {
         Label::Kept { time, event } => Ok((time, event)),

@@ -278,3 +278,14 @@ fn every_exclusion_says_what_decided_it() {
         assert_eq!(source(path), expected);
     }
 }
+
+#[test]
+fn without_outcomes_other_fields_and_repeats_are_left_out_and_every_visit_is_kept() {
+    let read = Areds::new(one(&fixtures())).read_without_outcomes().unwrap();
+    let reasons = read.provenance.reasons.clone();
+    let (cohort, exclusions) = build_cohort(read, &[]).unwrap();
+    // The 13 with an outcome, 7 at or after the event, 5 of the last visit and 1 of a person without a row.
+    assert_eq!((cohort.n(), exclusions.summary().as_str()), (26, "not_field2 2, stereo_or_repeat 1"));
+    assert_eq!(reasons, REASONS[..4]);
+    assert!(cohort.samples.iter().all(|sample| sample.time == 0.0 && !sample.event));
+}

@@ -230,6 +230,16 @@ fn options_and_cells_that_decide_are_part_of_the_hash_and_others_are_not() {
 }
 
 #[test]
+fn without_outcomes_only_a_repeated_row_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(folder.path(), FILES, &unchanged);
+    let read = MimicCxr::new(MimicCxrConfig::new(folder.path())).read_without_outcomes().unwrap();
+    let (cohort, exclusions) = build_cohort(read, &[]).unwrap();
+    assert_eq!((cohort.n(), exclusions.summary().as_str()), (17, "duplicate_dicom_id 1"));
+    assert!(cohort.samples.iter().all(|sample| sample.time == 0.0 && !sample.event));
+}
+
+#[test]
 fn images_lie_beside_the_metadata_or_where_the_settings_say() {
     let (cohort, _) = labelled("images = '/films'");
     let file = "files/p99/p99000001/s98000001/aaaaaaaa-00000000-00000000-00000000-00000001.jpg";

@@ -108,17 +108,17 @@ fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
 
 /// The gradient of the input, `[batch, inputs, size]`.
 pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
-    let ConvShape { batch, inputs, outputs, stride, .. } = *shape;
+    let ConvShape { batch, inputs, outputs, .. } = *shape;
     if let Some(shape) = shape.transposed() {
         let winograd = Winograd { shape, source: dy, weights: w, transposed: true };
         if winograd.compute(None, Activation::Identity, dx) {
             return;
         }
     }
-    let phases = positions(stride).map(|phase| Phase::new(phase, shape)).collect::<Vec<_>>();
-    let [phase] = &phases[..] else {
-        return gradient_by_phases(w, dy, shape, &phases, dx);
-    };
+    if shape.stride != [1; 3] {
+        return gradient_by_phases(w, dy, shape, &phases(shape), dx);
+    }
+    let phase = Phase::new([0; 3], shape);
     let sliding = phase.sliding(dy, shape);
     if sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx) {
         return;
@@ -192,6 +192,12 @@ struct Phase {
     elements: Vec<usize>,
     /// The place of the output for each of them, as an offset from the place's index in the grid.
     taps: Vec<[isize; 3]>,
+}
+
+/// The phases that have places: no remainder is beyond the end of the input.
+fn phases(shape: &ConvShape) -> Vec<Phase> {
+    let remainders = std::array::from_fn(|axis| shape.stride[axis].min(shape.size[axis]));
+    positions(remainders).map(|remainder| Phase::new(remainder, shape)).collect()
 }
 
 impl Phase {

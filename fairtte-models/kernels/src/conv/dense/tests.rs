@@ -205,6 +205,14 @@ fn output_and_gradients_are_the_sums_of_all_products() {
 }
 
 #[test]
+fn a_stride_beyond_the_picture_has_a_phase_for_every_place_alone() {
+    let shape = picture(2, [3, 2], [4, 5], [3, 3], 700, 1);
+    assert_eq!(phases(&shape).len(), 20);
+    let [x, w, dy] = arrays(&shape);
+    compare_all(&shape, [None; 3], &compute(&shape, &x, &w, &dy), &plain(&shape, &x, &w, &dy));
+}
+
+#[test]
 fn samples_are_innermost_where_rows_are_short() {
     let is_small = |shape: &ConvShape| {
         let ConvShape { batch, inputs: channels, size, stride, .. } = *shape;

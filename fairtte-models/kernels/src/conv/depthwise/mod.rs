@@ -70,6 +70,11 @@ impl Plane {
     }
 }
 
+/// Whether the planes of a depthwise convolution are small, so that its channels are computed in blocks of 16.
+pub(super) fn has_small_planes(shape: &ConvShape) -> bool {
+    narrow::is_narrow(&Plane::new(shape))
+}
+
 /// `y = activation(x * w + bias)`, for `x` `[batch, channels, height, width]`, `w` `[channels, 1, side, side]`, a bias for each
 /// channel and `y` as [`ConvShape::output`] says.
 ///
@@ -136,8 +141,8 @@ impl<'a> Channels<'a> {
         })
     }
 
-    /// Computes as many channels as `y` has planes, from channel `first` on, a multiple of 16; `x` begins with their planes and may
-    /// be longer.
+    /// Computes as many channels as `y` has planes, from channel `first` on, a multiple of 16 if [`has_small_planes`]; `x` begins with
+    /// their planes and may be longer.
     pub fn forward(&self, first: usize, x: &[f32], room: &mut ChannelsRoom, y: &mut [f32]) {
         let plane = self.plane;
         let ([input, output], taps) = (plane.lengths(), plane.taps());
@@ -286,7 +291,29 @@ impl<X: Source> Layer<'_, X> {
                 flush(&mut sums, &mut dw);
             }
         }
+        self.sum_again(task, room, &mut dw);
         dw
+    }
+
+    /// Sums the gradient of a kernel that contains NaN once more, over the values that its taps see: in the buffers they also meet zeros
+    /// around the gradient of the output, whose products with NaN and infinity are NaN.
+    fn sum_again(&self, task: &Task, room: &mut Room, dw: &mut [f64]) {
+        let taps = self.shape.taps();
+        let mut scratch = std::mem::take(&mut room.scratch);
+        for (channel, dw) in (task.first_channel..).zip(dw.chunks_exact_mut(taps)) {
+            if !dw.iter().any(|sum| sum.is_nan()) {
+                continue;
+            }
+            dw.fill(0.0);
+            let w = &self.w[channel * taps..][..taps];
+            for sample in task.first_sample..task.first_sample + task.samples {
+                let place = sample * self.shape.inputs + channel;
+                let x = self.x.planes(place, 1, &mut scratch);
+                let dy = &self.dy[place * self.shape.output_plane()..];
+                strided::gradients(x, w, dy, &self.plane, None, Some(&mut *dw));
+            }
+        }
+        room.scratch = scratch;
     }
 
     /// Some channels of the task, of one sample; their planes begin at index `place`.

@@ -140,6 +140,43 @@ fn huge_numbers_and_nan_stay_where_they_belong() {
     gradients(&x, &w, &[1.0; 162], &shape, Some(&mut dx), Some(&mut dw));
     assert!(dx.iter().all(|dx| dx.is_finite()) && dw[..9].iter().all(|dw| dw.is_nan()));
     assert!(dw[9..].iter().all(|dw| *dw == f32::INFINITY));
+    let mut x = vec![1.0; 162];
+    x[0] = f32::NAN;
+    gradients(&x, &w, &[1.0; 162], &shape, None, Some(&mut dw));
+    let taps: Vec<usize> = (0..18).filter(|&tap| dw[tap].is_nan()).collect();
+    // Nothing but these sees the corner; another one sees 8 rows or columns of 9 where it reaches over an edge.
+    assert_eq!(taps, [0, 1, 3, 4]);
+    assert_eq!([dw[2], dw[5], dw[6], dw[7], dw[8]], [64.0, 72.0, 64.0, 72.0, 64.0]);
+}
+
+/// Values at the edge meet the zeros around the gradient of the output.
+#[test]
+fn what_is_not_finite_reaches_the_gradients_of_the_taps_that_see_it_and_no_others() {
+    for (size, side, stride, padding) in
+        [([9, 9], 3, 1, 1), ([9, 10], 5, 1, 2), ([11, 9], 5, 1, 3), ([18, 17], 3, 2, 1), ([20, 20], 5, 2, 2)]
+    {
+        let shape = shape(2, 2, size, side, stride, padding);
+        let [input, weights, output] = shape.lengths();
+        let (mut x, w, dy) = (random(1, input), random(2, weights), random(3, output));
+        for place in 0..size[0] * size[1] {
+            for odd in [f32::NAN, f32::INFINITY] {
+                let number = std::mem::replace(&mut x[place], odd);
+                let mut dw = vec![0.0; weights];
+                gradients(&x, &w, &dy, &shape, None, Some(&mut dw));
+                let [_, _, expected] = expected(&x, &w, &dy, &shape);
+                for (tap, (&found, expected)) in dw.iter().zip(expected).enumerate() {
+                    let found = f64::from(found);
+                    let alike = if expected.is_finite() {
+                        (found - expected).abs() < 1e-3
+                    } else {
+                        found == expected || found.is_nan() && expected.is_nan()
+                    };
+                    assert!(alike, "{shape:?}, {odd} at {place}: {found} at {tap} instead of {expected}");
+                }
+                x[place] = number;
+            }
+        }
+    }
 }
 
 #[test]

@@ -22,8 +22,8 @@ use self::planes::Planes;
 use self::row::{Turned, turned_length};
 use crate::activation::Activation;
 use crate::blocks::Blocks;
-use crate::conv::ConvShape;
-use crate::conv::depthwise::{Channels, ChannelsRoom};
+use crate::conv::depthwise::{self, Channels, ChannelsRoom};
+use crate::conv::{ConvKind, ConvShape};
 use crate::gemm::{self, SLACK};
 use crate::pooling;
 
@@ -95,6 +95,12 @@ impl BlockShape {
         }
     }
 
+    /// Whether all layers have kernels: the depthwise convolution is one of those that do, and no layer is without channels.
+    fn has_kernels(&self) -> bool {
+        let Self { inputs, narrow, outputs, .. } = *self;
+        self.depthwise().kind() == Some(ConvKind::Depthwise) && ![inputs, narrow, outputs].contains(&0)
+    }
+
     /// Whether every convolution with a batch norm has at least as many outputs as weights, so that factors belong into the weights.
     pub fn scales_weights(&self) -> bool {
         let Self { batch, inputs, wide, .. } = *self;
@@ -121,7 +127,7 @@ impl BlockShape {
     /// the caches, and the threads have equal numbers of samples, about.
     pub fn pays(&self) -> bool {
         let Self { batch, wide, .. } = *self;
-        if self.depthwise().kind().is_none() || self.stride > 2 {
+        if !self.has_kernels() || self.stride > 2 {
             return false;
         }
         let threads = rayon::current_num_threads();
@@ -135,8 +141,9 @@ impl BlockShape {
 /// `y` `[batch, outputs, places]` of `x` `[batch, inputs, places]`.
 ///
 /// # Panics
-/// If the depthwise convolution is none that has kernels, or a slice does not have its length.
+/// If the depthwise convolution is none that has kernels, a layer has no channels, or a slice does not have its length.
 pub fn forward(x: &[f32], shape: &BlockShape, layers: &Layers, y: &mut [f32]) {
+    assert!(shape.has_kernels(), "kernels of the depthwise convolution and channels in every layer: {shape:?}");
     let BlockShape { batch, inputs, wide, narrow, outputs, .. } = *shape;
     let [plane, deep_plane] = shape.planes();
     let taps = shape.depthwise().taps();
@@ -208,9 +215,9 @@ fn group(shape: &BlockShape, together: usize) -> usize {
     let [plane, _] = shape.planes();
     let most = Blocks::in_use().l2 / 2 / size_of::<f32>() / (together * plane);
     let whole = most / BLOCK * BLOCK;
-    let group = if whole > 0 { whole } else { BLOCK / 2 };
-    // Planes that are read in blocks are small.
-    group.min(shape.wide)
+    // Small planes are read in whole blocks only, even if those of many samples do not fit.
+    let least = if depthwise::has_small_planes(&shape.depthwise()) { BLOCK } else { BLOCK / 2 };
+    whole.max(least).min(shape.wide)
 }
 
 /// A block with its weights in the order in which they are read.

@@ -1,7 +1,8 @@
+use std::process::Command;
+
 use super::*;
 use crate::arrays::{on_any_number_of_threads, random};
-use crate::conv::ConvKind;
-use crate::{conv, gate};
+use crate::{blocks, conv, gate};
 
 /// Blocks with every kind of plane: several vectors, less than one, sums in several blocks, groups of channels with a remainder.
 fn shapes() -> Vec<BlockShape> {
@@ -113,6 +114,34 @@ fn a_block_has_the_bits_of_its_layers_one_after_the_other_on_any_number_of_threa
     }
 }
 
+/// Of the planes of 128 samples, which one thread takes together, those of 14 channels fill half of the cache.
+#[test]
+fn small_planes_of_more_samples_than_the_cache_holds_are_computed_in_whole_blocks_of_channels() {
+    const NAME: &str = "small_planes_of_more_samples_than_the_cache_holds_are_computed_in_whole_blocks_of_channels";
+    const CACHE: &str = "512K";
+    if std::env::var(blocks::VARIABLE).as_deref() != Ok(CACHE) {
+        let program = std::env::current_exe().expect("the test binary knows its path");
+        let name = format!("conv::inverted_residual::tests::{NAME}");
+        let mut command = Command::new(program);
+        let run = command.args(["--exact", &name]).env(blocks::VARIABLE, CACHE).output().expect("the test starts");
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool of threads");
+    for wide in [24, 32, 5] {
+        let size = [6, 6];
+        let shape =
+            BlockShape { batch: 128, inputs: 4, wide, narrow: 1, outputs: 4, size, side: 5, stride: 2, padding: 0 };
+        let arrays = arrays(&shape);
+        let layers = layers(&arrays, &shape, true);
+        let x = random(40, 128 * 4 * 36);
+        let mut y = vec![f32::NAN; 128 * 4];
+        pool.install(|| forward(&x, &shape, &layers, &mut y));
+        assert!(bits(&y) == bits(&one_by_one(&x, &shape, &layers)), "{wide} channels");
+    }
+}
+
 #[test]
 fn what_is_not_a_number_stays_in_its_sample() {
     for shape in shapes() {
@@ -152,7 +181,21 @@ fn a_block_pays_where_its_arrays_are_large_and_the_samples_are_shared_evenly() {
         BlockShape { size: [4, 4], ..large },
         BlockShape { side: 7, ..large },
         BlockShape { stride: 3, ..large },
+        BlockShape { narrow: 0, ..large },
+        // With one group it is a dense convolution.
+        BlockShape { wide: 1, size: [2000, 2000], ..large },
     ] {
         assert!(!pays(other), "{other:?}");
     }
+}
+
+#[test]
+#[should_panic(expected = "channels in every layer")]
+fn a_block_without_a_channel_to_squeeze_to_is_refused() {
+    let shape = BlockShape { narrow: 0, ..shapes()[0] };
+    let arrays = arrays(&shape);
+    let [plane, deep_plane] = shape.planes();
+    let x = vec![0.0; shape.batch * shape.inputs * plane];
+    let mut y = vec![0.0; shape.batch * shape.outputs * deep_plane];
+    forward(&x, &shape, &layers(&arrays, &shape, false), &mut y);
 }

@@ -52,7 +52,7 @@ impl Layer<'_> {
         let channels = gamma.len();
         assert_eq!(beta.len(), channels, "one beta for each gamma");
         assert_eq!(x.len(), output.len(), "lengths of input and output");
-        assert_eq!(x.len() % (channels * plane).max(1), 0, "whole samples of {channels} channels of {plane}");
+        assert!(x.len().is_multiple_of(channels * plane), "whole samples of {channels} channels of {plane}");
     }
 
     /// How a channel of these moments is normalised.

@@ -291,6 +291,13 @@ fn nothing_gives_nothing() {
 }
 
 #[test]
+#[should_panic(expected = "whole samples of 0 channels of 4")]
+fn values_without_a_channel_are_refused() {
+    let layer = Layer { plane: 4, gamma: &[], beta: &[], activation: Activation::Silu };
+    apply(&[1.0; 4], &layer, &mut [0.0; 4]);
+}
+
+#[test]
 fn millions_of_numbers_are_summed_to_their_last_digits() {
     for [batch, plane] in [[2_500_003, 1], [50_001, 50], [2, 1_250_001]] {
         let count = batch * plane;

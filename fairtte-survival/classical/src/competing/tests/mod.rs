@@ -220,6 +220,7 @@ impl SurvivalModel for ExponentialModel {
     }
 
     fn survival_curves(&self, covariates: &Array2<f64>, grid: &[f64]) -> Result<SurvivalCurves, ClassicalError> {
+        assert!(covariates.nrows() <= 256, "{} samples at a time", covariates.nrows());
         let values = Array2::from_shape_fn((covariates.nrows(), grid.len()), |(_, k)| (-self.0 * grid[k]).exp());
         Ok(SurvivalCurves::new(grid.to_vec(), values)?)
     }
@@ -256,6 +257,38 @@ fn incidence_from_constant_hazards_is_the_closed_form_and_adds_up_to_one() {
     let unknown = model.incidence_curves(&covariates, 4, &grid);
     assert_eq!(unknown.unwrap_err(), ClassicalError::Metric(MetricError::UnknownCause { cause: 4, n_causes: 3 }));
     assert!(model.incidence_curves(&covariates, 1, &[]).is_err());
+}
+
+/// A curve per event time and cause is in memory for some samples only.
+#[test]
+fn many_samples_are_predicted_in_blocks_as_each_alone_and_errors_name_their_row() {
+    let (covariates, outcomes) = simulated(600, 0.7, 3.0, 4);
+    let grid = [0.0, 0.4, 1.1, 2.5];
+    let exponential = CauseSpecific::fit(&Exponential, &covariates, &outcomes).unwrap();
+    assert_eq!(exponential.incidence_curves(&covariates, 2, &grid).unwrap().incidence().nrows(), 600);
+    let model = CauseSpecific::fit(&CoxSettings::default(), &covariates, &outcomes).unwrap();
+    let all = model.incidence_curves(&covariates, 1, &grid).unwrap().incidence();
+    for row in [0, 255, 256, 511, 512, 599] {
+        let own = covariates.select(ndarray::Axis(0), &[row]);
+        let alone = model.incidence_curves(&own, 1, &grid).unwrap().incidence();
+        assert_eq!(all.row(row), alone.row(0), "{row}");
+    }
+    assert_eq!(model.event_free_curves(&Array2::zeros((0, 1)), &grid).unwrap().survival().dim(), (0, 4));
+    let mut broken = covariates.clone();
+    broken[[300, 0]] = f64::NAN;
+    let error = model.incidence_curves(&broken, 1, &grid).unwrap_err();
+    assert_eq!(error.to_string(), "covariate 0 of row 300 is NaN, expected a finite number");
+}
+
+#[test]
+fn a_search_without_an_end_names_the_setting_that_gives_it_more_steps() {
+    let (covariates, outcomes) = simulated(300, 0.7, 3.0, 4);
+    let error = FineGraySettings { most_steps: 1, ..FineGraySettings::default() }.fit(&covariates, &outcomes);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "coefficients of the subdistribution hazard do not settle in 1 steps: leave out covariates that nearly repeat others, or let the \
+         search take more steps (most-steps)"
+    );
 }
 
 #[derive(Deserialize)]

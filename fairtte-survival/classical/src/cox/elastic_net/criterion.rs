@@ -67,7 +67,11 @@ impl Criterion {
                 None => return Ok(b),
             }
         }
-        Err(ClassicalError::NotConverged { what: "coefficients of the elastic net", n_steps: MOST_STEPS })
+        Err(ClassicalError::NotConverged {
+            what: "coefficients of the elastic net",
+            n_steps: MOST_STEPS,
+            instead: "let the penalty be larger (smallest, or choice = { fixed = .. })",
+        })
     }
 
     /// The minimum of gradient (z - b) + (z - b)' curvature (z - b) / 2 + penalty of z: by the signs of `b` if they are those of the

@@ -38,7 +38,7 @@ struct Fold {
 }
 
 /// # Errors
-/// [`ClassicalError::FewEvents`], [`ClassicalError::NotConverged`].
+/// [`ClassicalError::EventsInOneFold`], [`ClassicalError::NotConverged`]; once the stop of `samples` is set.
 pub(super) fn cross_validate(
     samples: &CoxSamples<'_>,
     settings: &CoxElasticNetSettings,
@@ -57,7 +57,7 @@ pub(super) fn cross_validate(
         let kept: Vec<usize> = (0..outcomes.n()).filter(|row| fold_of[*row] != fold).collect();
         let n_kept = outcomes.select(&kept).n_events();
         if n_kept == 0 {
-            return Err(ClassicalError::FewEvents { n_events: outcomes.n_events(), n_coefficients: 2 });
+            return Err(ClassicalError::EventsInOneFold { n_events: outcomes.n_events() });
         }
         if n_kept == outcomes.n_events() {
             return Ok(None);
@@ -78,7 +78,7 @@ pub(super) fn cross_validate(
     let folds: Result<Vec<Option<Fold>>, ClassicalError> = (0..settings.folds).into_par_iter().map(of_fold).collect();
     let folds: Vec<Fold> = folds?.into_iter().flatten().collect();
     if folds.len() < 2 {
-        return Err(ClassicalError::FewEvents { n_events: outcomes.n_events(), n_coefficients: 2 });
+        return Err(ClassicalError::EventsInOneFold { n_events: outcomes.n_events() });
     }
     Ok(validation(&folds, lambdas.len()))
 }

@@ -127,7 +127,8 @@ impl CoxElasticNetSettings {
     ///
     /// # Errors
     /// [`ClassicalError`] for settings outside their range, samples that do not fit together, and constant covariates, by name;
-    /// [`ClassicalError::FewEvents`] for a cross-validation with fewer than two events; [`ClassicalError::NotConverged`].
+    /// [`ClassicalError::EventsInOneFold`] for a cross-validation whose events are all of one subject, or by chance in one fold;
+    /// [`ClassicalError::NotConverged`].
     pub fn fit_samples(&self, samples: &CoxSamples<'_>) -> Result<CoxElasticNetModel, ClassicalError> {
         self.check()?;
         samples.check()?;

@@ -213,7 +213,9 @@ fn samples_of_a_subject_share_a_fold_and_settings_out_of_range_are_named() {
     );
     let one = fairtte_metrics::Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, false, false]).unwrap();
     let error = of().fit(&ndarray::array![[1.0], [2.0], [0.0]], &one).unwrap_err();
-    assert_eq!(error.to_string(), "number of events: 1, expected at least 2, the number of coefficients");
+    let sentence = "cross-validation: all events (1) are in one fold, expected events of at least two subjects; choice = { fixed = .. } \
+                    needs none";
+    assert_eq!(error.to_string(), sentence);
 }
 
 /// The search with an old curvature ends at the conditions of the optimum, whatever the columns: many, correlated, with outliers.

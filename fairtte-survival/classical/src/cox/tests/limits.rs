@@ -31,10 +31,11 @@ fn every_stratum_has_its_own_baseline_and_a_new_one_is_refused() {
     assert_relative_eq!(curves.survival()[[row, 1]], expected, max_relative = 1e-12);
     let mut other = x.clone();
     other[[4, 0]] = 7.0;
-    assert_eq!(
-        model.survival_curves(&other, &[1.0]).unwrap_err().to_string(),
-        "row 4 is in the stratum 0=7, expected one with events in the fit: 0=0; 0=1; 0=2"
-    );
+    let error = model.survival_curves(&other, &[1.0]).unwrap_err();
+    let expected = "is in the stratum 0=7, expected one with events in the fit: 0=0; 0=1; 0=2";
+    assert_eq!(error.to_string(), format!("row 4 {expected}"));
+    let ids: Vec<SampleId> = (0..90).map(|row| SampleId::new(format!("s{row}"))).collect();
+    assert_eq!(error.with_samples(&ids).to_string(), format!("sample \"s4\" {expected}"));
     let unknown = CoxSettings { strata: vec!["hall".to_owned()], ..CoxSettings::default() };
     assert_eq!(
         unknown.fit_samples(&CoxSamples::new(&x, &tied).named(&names)).unwrap_err().to_string(),

@@ -10,7 +10,7 @@ mod recorded;
 use std::path::Path;
 
 use approx::assert_relative_eq;
-use fairtte_metrics::{Outcomes, SubjectId};
+use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 use ndarray::{Array1, Array2, Axis, concatenate};
 use serde_json::Value;
 

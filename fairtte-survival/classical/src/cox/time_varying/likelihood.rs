@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2};
 
 use super::{Term, TimeFunction};
-use crate::cox::newton::{Concave, Derivatives};
+use crate::cox::newton::{Concave, Derivatives, MOST_COEFFICIENT};
 use crate::cox::ordered::Ordered;
 
 /// Event times at which all functions are the same.
@@ -21,6 +21,8 @@ pub(super) struct VaryingLikelihood<'a> {
     ordered: &'a Ordered,
     segments: Vec<Segment>,
     terms: &'a [Term],
+    /// By term, the size of its coefficient beyond which it separates the samples.
+    most: Vec<f64>,
 }
 
 impl<'a> VaryingLikelihood<'a> {
@@ -34,7 +36,8 @@ impl<'a> VaryingLikelihood<'a> {
                 _ => segments.push(Segment { blocks: place..place + 1, functions }),
             }
         }
-        Self { ordered, segments, terms }
+        let most = most_coefficients(&segments, terms);
+        Self { ordered, segments, terms, most }
     }
 
     fn factor(term: &Term, segment: &Segment) -> f64 {
@@ -68,7 +71,27 @@ impl<'a> VaryingLikelihood<'a> {
     }
 }
 
+/// By term, the size of its coefficient beyond which it separates the samples.
+///
+/// What is limited is the coefficient b + c g of a covariate at every event time. Far from 0 a function hardly varies beside its size (the
+/// logarithm of ages above 60 divided by its deviation is about 40), so that b has to take c g back: where |b + c g| <= 30 at all of
+/// them, |c| is at most 30, because g varies by at least two of its deviations, and |b| at most 30 (1 + |g|).
+fn most_coefficients(segments: &[Segment], terms: &[Term]) -> Vec<f64> {
+    let functions = segments.iter().flat_map(|segment| &segment.functions);
+    let largest = functions.fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let varies = |covariate| terms.iter().any(|term| term.covariate == covariate && term.function.is_some());
+    let most = |term: &Term| {
+        let takes_back = term.function.is_none() && varies(term.covariate);
+        MOST_COEFFICIENT * if takes_back { 1.0 + largest } else { 1.0 }
+    };
+    terms.iter().map(most).collect()
+}
+
 impl Concave for VaryingLikelihood<'_> {
+    fn most(&self, term: usize) -> f64 {
+        self.most.get(term).copied().unwrap_or(MOST_COEFFICIENT)
+    }
+
     fn derivatives(&self, coefficients: &Array1<f64>) -> Derivatives {
         let q = self.terms.len();
         let mut found = Derivatives { value: 0.0, gradient: Array1::zeros(q), information: Array2::zeros((q, q)) };

@@ -165,6 +165,40 @@ fn a_hazard_ratio_that_changes_is_found_with_its_errors() {
     assert!(model.coefficients_at(-1.0).is_err());
 }
 
+/// Where time begins changes no order of events: b + c t is b + 1000 c + c (t - 1000).
+#[test]
+fn times_far_from_0_have_the_coefficients_of_the_same_times_near_it_and_separation_is_still_found() {
+    let golden = golden();
+    let near = golden.outcomes("distinct");
+    let later = |outcomes: &Outcomes| {
+        let times = outcomes.time().iter().map(|time| time + 1000.0).collect();
+        Outcomes::new(times, outcomes.event().to_vec()).unwrap()
+    };
+    let settings = of(TimeFunction::Identity);
+    let expected = settings.fit(&golden.x, &near).unwrap();
+    let found = settings.fit(&golden.x, &later(&near)).unwrap();
+    assert_relative_eq!(found.log_likelihood, expected.log_likelihood, max_relative = 1e-9);
+    for time in [1.0, 6.0, 12.0] {
+        let (found, expected) =
+            (found.coefficients_at(1000.0 + time).unwrap(), expected.coefficients_at(time).unwrap());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_relative_eq!(found.value, expected.value, max_relative = 1e-6, epsilon = 1e-7);
+            let [error, known] = [found, expected].map(|term| term.standard_error.unwrap());
+            assert_relative_eq!(error, known, max_relative = 1e-6);
+        }
+    }
+    // In standard deviations of its column the first coefficient is 94.
+    let deviation = golden.x.std_axis(ndarray::Axis(0), 0.0)[0];
+    assert_relative_eq!(found.coefficients[0].value * deviation, 94.194, max_relative = 1e-4);
+    let order: Vec<f64> =
+        near.time().iter().zip(near.event()).map(|(t, event)| -t - 0.4 * f64::from(u8::from(!event))).collect();
+    let early = Array2::from_shape_fn((90, 1), |(row, _)| order[row]);
+    for outcomes in [later(&near), near] {
+        let error = settings.fit(&early, &outcomes).unwrap_err();
+        assert!(matches!(error, ClassicalError::Separates { .. }), "{error}");
+    }
+}
+
 #[test]
 fn what_cannot_be_fitted_is_refused_by_name() {
     let golden = golden();

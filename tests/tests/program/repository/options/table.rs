@@ -159,10 +159,16 @@ fn prediction() -> Vec<Mode> {
     };
     let of = |base: &str, own: Vec<(&'static str, Effect)>| shared(base).into_iter().chain(own).collect();
     let network = |base: &str| {
+        // Times in the unit of the run are not multiplied.
+        let (of_run, days) = if base.contains("time-unit=years") {
+            ("time-unit=years", "time-unit=days --time-factor 2")
+        } else {
+            ("--output predicted", "--set data.generic.time-unit=days --time-factor 2 --output predicted")
+        };
         vec![
             ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
-            ("--time-factor", Changes("--time-factor 2")),
-            ("--level", Changes("--level sex.unknown=F")),
+            ("--time-factor", with(base, of_run, days)),
+            ("--level", Changes("--level sex.F=M")),
             ("--no-outcomes", Changes("--no-outcomes")),
             ("--allow-training-images", OnlySpeed("--allow-training-images")),
             ("--out-of-fold", Refused("--out-of-fold", EXCLUDES)),
@@ -535,7 +541,7 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         _ => permutations,
     };
     let tilt = |with: &'static str, without: &'static str| match mode {
-        "several models" => Refused(with, "sensitivity to informative censoring stands beside one model"),
+        "several models" => Refused(with, "sensitivity to informative censoring is computed for one model"),
         "external validation" => Refused(with, "sensitivity to informative censoring stands beside one evaluation"),
         _ => Between(without, with),
     };
@@ -896,7 +902,7 @@ fn of_a_run_of_masks(base: &'static str) -> Vec<(&'static str, Effect)> {
 }
 
 fn of_a_table_of_a_cause(base: &'static str) -> Vec<(&'static str, Effect)> {
-    let one_event = "only one event can be imputed";
+    let one_event = "the time to one kind of event is imputed";
     let of_table = of_one_table("evaluate --predictions table.csv --output scores --set replicates=5");
     let own = [
         ("--predictions", with(base, "incidence.csv", "train.csv")),

@@ -23,7 +23,7 @@ const CHANNELS: usize = 32;
 /// Approximate number of values in the transforms of a band: 1 MiB.
 const BAND_NUMBERS: usize = 1 << 18;
 
-/// The sum over tiles, for a convolution for which [`pays_for_weights`](super::pays_for_weights) holds.
+/// The sum over tiles, for a convolution that has [`tiles_of_weights`](super::choice::tiles_of_weights).
 pub(in super::super) struct TileSum<'a, T> {
     tiling: PhantomData<T>,
     x: &'a [f32],
