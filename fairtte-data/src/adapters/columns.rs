@@ -157,14 +157,20 @@ struct Splitter<'a> {
     /// Number of the field that is being read, from 0.
     field: usize,
     state: State,
-    /// Whether anything of the current record was seen.
-    is_begun: bool,
-    /// Whether the current record has no text so far.
-    is_blank: bool,
+    record: Record,
     /// How many `\r` in a row the header ends with so far.
     n_returns: usize,
     /// Whether `\r` alone ends a line, as on old Macs.
     is_by_return: bool,
+}
+
+/// What was seen of the current record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Record {
+    Nothing,
+    /// Separators, quotes and spaces.
+    Blank,
+    Text,
 }
 
 /// The place of the next byte in a field.
@@ -190,8 +196,7 @@ impl<'a> Splitter<'a> {
             n_rows: 0,
             field: 0,
             state: State::Start,
-            is_begun: false,
-            is_blank: true,
+            record: Record::Nothing,
             n_returns: 0,
             is_by_return: false,
         }
@@ -200,7 +205,7 @@ impl<'a> Splitter<'a> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), DataError> {
         let mut rest = if self.has_header { bytes } else { self.take_header(bytes)? };
         while let Some(&byte) = rest.first() {
-            self.is_begun = true;
+            self.record = self.record.max(Record::Blank);
             match (self.state, byte) {
                 (State::Quoted, _) => {
                     let end = rest.iter().position(|&b| b == b'"').unwrap_or(rest.len());
@@ -245,7 +250,7 @@ impl<'a> Splitter<'a> {
                 }
                 return Ok(&bytes[i..]);
             }
-            self.is_begun = true;
+            self.record = self.record.max(Record::Blank);
             match (self.state, byte) {
                 (State::Quoted, b'"') => self.state = State::QuoteInQuoted,
                 (State::Quoted, _) => self.push(&[byte])?,
@@ -292,7 +297,9 @@ impl<'a> Splitter<'a> {
     /// Adds `bytes` to the current cell.
     #[inline]
     fn push(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        self.is_blank &= bytes.trim_ascii().is_empty();
+        if !bytes.trim_ascii().is_empty() {
+            self.record = Record::Text;
+        }
         match self.slots.get(self.field) {
             Some(&SKIPPED) => {}
             Some(&slot) => self.cells[slot].0.extend_from_slice(bytes),
@@ -334,7 +341,7 @@ impl<'a> Splitter<'a> {
         } else {
             self.end_header()?;
         }
-        (self.field, self.state, self.is_begun, self.is_blank) = (0, State::Start, false, true);
+        (self.field, self.state, self.record) = (0, State::Start, Record::Nothing);
         Ok(())
     }
 
@@ -342,7 +349,7 @@ impl<'a> Splitter<'a> {
     fn refuse_short_row(&self) -> Result<(), DataError> {
         let n_names = self.header.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
         let n_cells = self.field + 1;
-        if self.is_blank || n_cells >= n_names {
+        if self.record != Record::Text || n_cells >= n_names {
             return Ok(());
         }
         let (row, noun) = (Columns::row(self.n_rows), if n_cells == 1 { "cell" } else { "cells" });
@@ -381,7 +388,7 @@ impl<'a> Splitter<'a> {
             let row = if self.has_header { Columns::row(self.n_rows) } else { 1 };
             return Err(self.invalid(format!("a quote opened in row {row} is never closed")));
         }
-        if self.is_begun {
+        if self.record != Record::Nothing {
             self.end_record()?;
         }
         if !self.has_header {

@@ -195,7 +195,7 @@ impl Estimator {
     /// The same estimator with other names of columns in its settings: for each those that `names` gives, of which there may be several.
     #[must_use]
     pub fn with_columns(mut self, names: impl Fn(&str) -> Vec<String>) -> Self {
-        let named = match &mut self {
+        let columns = match &mut self {
             Self::Cox(settings) | Self::CauseSpecific(CauseSpecificSettings(settings)) => Some(&mut settings.strata),
             Self::CoxTimeVarying(settings) => settings.varying.as_mut(),
             Self::CoxElasticNet(_)
@@ -205,8 +205,8 @@ impl Estimator {
             | Self::Boosting(_)
             | Self::FineGray(_) => None,
         };
-        if let Some(named) = named {
-            *named = named.iter().flat_map(|name| names(name)).collect();
+        if let Some(columns) = columns {
+            *columns = columns.iter().flat_map(|name| names(name)).collect();
         }
         self
     }

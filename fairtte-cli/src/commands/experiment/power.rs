@@ -139,7 +139,9 @@ fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
-    training.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
+    if let Some(warning) = &training {
+        say(format!("warning: {}", warning.text));
+    }
     Ok(Scored {
         cause: None,
         rows,

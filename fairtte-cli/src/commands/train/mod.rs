@@ -201,10 +201,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         trained.epochs.len(),
         trained.best_epoch
     ));
-    let (written, table) = (run.written(), run.strategy_table());
-    let tables = [&table, "training", "optimiser"];
-    let of_keys = |warning: &Warning| Warning { text: written.with_keys(&warning.text, &tables), ..warning.clone() };
-    folder.write_warnings(&trained.warnings.iter().map(of_keys).collect::<Vec<_>>())?;
+    folder.write_warnings(&with_keys(&trained.warnings, run))?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
     let model = FittedModel {
         channels: spec.network.channels,
@@ -225,6 +222,14 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     // Step 10: from the saved files.
     score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// The warnings of a training with the keys of the run file in place of the names of settings.
+fn with_keys(warnings: &[Warning], run: &RunFile) -> Vec<Warning> {
+    let (written, table) = (run.written(), run.strategy_table());
+    let tables = [&table, "training", "optimiser"];
+    let with_keys = |warning: &Warning| Warning { text: written.with_keys(&warning.text, &tables), ..warning.clone() };
+    warnings.iter().map(with_keys).collect()
 }
 
 /// Says how many of the samples that are to be predicted have no group for a strategy that predicts by it.

@@ -17,7 +17,7 @@
 
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
 use fairtte_metrics::{Outcomes, SurvivalCurves};
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
 
 use crate::{ClassicalError, SurvivalEstimator, SurvivalModel};
@@ -147,7 +147,7 @@ impl<M: SurvivalModel> CauseSpecific<M> {
         // A block without samples as well, whose columns are checked like those of others.
         for first in (0..n.max(1)).step_by(ROWS) {
             let rows = first..n.min(first + ROWS);
-            let block = covariates.slice(s![rows.clone(), ..]).to_owned();
+            let block = covariates.slice_axis(Axis(0), Slice::from(rows.clone())).to_owned();
             let at_events = |model: &M| model.survival_curves(&block, &self.event_times);
             let survival: Result<Vec<SurvivalCurves>, ClassicalError> = self.models.iter().map(at_events).collect();
             let survival = survival.map_err(|error| error.after_rows(first))?;

@@ -81,7 +81,9 @@ fn the_same_request_is_not_written_again_and_another_one_is_refused() {
     // A process that is killed leaves the file that it is writing under this name.
     let left = [".truth.parquet.x7Qp2k.tmp", ".simulation.json.x7Qp2k.tmp"]
         .map(|name| folder.path().join("people").join(name));
-    left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+    for path in &left {
+        std::fs::write(path, "half").unwrap();
+    }
     succeed(simulate(folder.path(), &[]));
     assert_eq!(bytes(), before);
     assert!(left.iter().all(|path| !path.exists()));

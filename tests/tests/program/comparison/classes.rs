@@ -178,6 +178,6 @@ fn of_a_class_from_times_both_aucs_are_shown_and_the_one_that_chooses_is_named()
     for name in ["choice.md", "choice.html"] {
         let content = std::fs::read_to_string(Path::new(&output).join(name)).unwrap();
         assert!(content.contains(&said) && content.contains("AUC - with weights"), "{name}: {content}");
-        assert!(content.contains("as it is in the validation part where it chooses"), "{name}");
+        assert!(content.contains("as in the validation part where models are chosen by it"), "{name}");
     }
 }

@@ -246,7 +246,7 @@ fn a_study_of_a_class_from_times_has_both_aucs_and_names_its_models() {
     }
     assert!(n_differing > 0, "both AUCs are the same");
     let page = std::fs::read_to_string(study.join("study.html")).unwrap();
-    assert!(page.contains("which no choice and no rank reads") && page.contains("has the AUC of all"));
+    assert!(page.contains("models are not chosen or ranked by it") && page.contains("has the AUC of all"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn trials_that_fall_behind_stop_and_the_others_are_as_without_it() {
     let values = |line: &str| line.split(',').skip(3).take(3).filter(|value| !value.is_empty()).count();
     let n_choices: usize = table.lines().skip(1).map(values).sum();
     assert!((6..=9).contains(&n_choices), "{table}");
-    let of_choices = format!("of {n_choices} choices would have been");
+    let of_choices = format!("of {n_choices} choices, one of them would have been chosen");
     assert!(said.contains(&format!("{of_audit} stopped")) && said.contains(&of_choices), "{said}");
     // A choice is among the two of every cell that reached the end, not among the audited.
     for line in table.lines().skip(1) {

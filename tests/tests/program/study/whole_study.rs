@@ -84,7 +84,7 @@ fn what_no_study_can_be_is_refused_by_key() {
         ("heads.base-head=\"cox-time\"", 3, "heads.base-head: \"cox-time\" is not in heads.names"),
         ("exclude=[{colour=\"red\"}]", 3, "there is no axis \"colour\""),
         ("exclude=[{head=\"cox\"}]", 3, "it excludes no cell"),
-        ("execute.stale-minutes=0.5", 3, "at least twice"),
+        ("execute.stale-minutes=0.5", 3, "at most half of stale-minutes, which is 30 s"),
         ("nothing=1", 3, "nothing"),
     ] {
         let mut arguments = words(&["study", "plan"], &file, &output);
