@@ -4,13 +4,20 @@ use fairtte_metrics::evaluation::check_training_times;
 use fairtte_metrics::{MetricError, Outcomes};
 use fairtte_records::{TRAINING_SAMPLE, Warning};
 
-/// Checks that the times of `train` are in the unit of the `evaluated` ones, and warns of a sample without events or without censored
-/// samples, whose weights mean something else. An event of any cause is one.
+/// Checks that the times of `train` are in the unit of the `evaluated` ones, and warns of times that look like another unit, and of a
+/// sample without events or without censored samples, whose weights mean something else. An event of any cause is one.
 ///
 /// # Errors
-/// [`MetricError::TrainingTimesDisagree`].
+/// [`MetricError::TrainingTimesDisagree`] where the times hardly overlap.
 pub(crate) fn about_training(train: &Outcomes, evaluated: &Outcomes) -> Result<Option<Warning>, MetricError> {
-    check_training_times(train, evaluated)?;
+    match check_training_times(train, evaluated) {
+        // A sample at much higher risk looks the same.
+        Err(error @ MetricError::TrainingTimesDisagree { is_far: false, .. }) => {
+            let text = format!("Look at the unit of time: {error}.");
+            return Ok(Some(Warning { name: TRAINING_SAMPLE.to_owned(), text }));
+        }
+        found => found?,
+    }
     let n_censored = |outcomes: &Outcomes| outcomes.n() - outcomes.n_events();
     let text = if train.n_events() == 0 && evaluated.n_events() > 0 {
         format!(
@@ -54,6 +61,14 @@ mod tests {
             complete.contains("(1 of 4 evaluated samples are)") && complete.contains("all weights are 1"),
             "{complete}"
         );
+        // Hazards that differ by a factor of 10, followed for ten years and for one.
+        let followed = |hazard: f64, years: f64| {
+            let time = |k: u32| -(1.0 - (f64::from(k) + 0.5) / 200.0).ln() / hazard;
+            let (times, events) = (0..200).map(time).map(|time| (time.min(years), time <= years)).unzip();
+            Outcomes::new(times, events).unwrap()
+        };
+        let unlike = about_training(&followed(0.05, 10.0), &followed(0.5, 1.0)).unwrap().unwrap().text;
+        assert!(unlike.starts_with("Look at the unit of time: the training times go up to 10 and"), "{unlike}");
         assert_eq!(text([true, false, false, false], &mixed), None);
         assert_eq!(text([true; 4], &of([true; 4])), None);
         assert_eq!(text([false; 4], &of([false; 4])), None);

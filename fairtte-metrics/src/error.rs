@@ -187,6 +187,8 @@ pub enum MetricError {
         evaluated: f64,
         /// A factor that makes them agree, with the training times in place of curves.
         factor: Option<UnitFactor>,
+        /// Whether the ranges hardly overlap; otherwise a much higher or lower risk of one sample can look like another unit.
+        is_far: bool,
     },
     /// No evaluation time is left after clipping to the support of the data.
     #[error("no evaluation time can be chosen: the window runs from {lower} to {upper}")]

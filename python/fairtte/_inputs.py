@@ -226,7 +226,10 @@ def columns(value: Any, name: str) -> dict[str, Any]:
 
 def _of_arrow(column: Any) -> Any:
     """A column of pyarrow as an array of its width of float, otherwise as a list."""
-    return column.to_numpy() if str(column.type) in ("halffloat", "float", "double") else column.to_pylist()
+    if str(column.type) not in ("halffloat", "float", "double"):
+        return column.to_pylist()
+    # A column of a table is in pieces; one of a batch with missing values has to be copied.
+    return column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
 
 
 def values_of(column: Any, name: str) -> list[Any]:

@@ -344,6 +344,11 @@ def test_groups_of_a_table_of_pyarrow(cohort):
     found = evaluate(cohort, groups=table, **chosen)
     assert found.to_dict()["metrics"] == evaluate(cohort, groups=columns, **chosen).to_dict()["metrics"]
     assert set(found.by_group["level"]) >= {"0", "1"}
+    absent = pa.array([None if k == 0 else float(value) for k, value in enumerate(dose)])
+    batch = pa.record_batch({"dose": absent})
+    assert evaluate(cohort, groups=batch, **chosen).to_dict()["metrics"] == evaluate(
+        cohort, groups={"dose": absent.to_pylist()}, **chosen
+    ).to_dict()["metrics"]
     twice = pa.table([pa.array(cohort.sex), pa.array(cohort.sex)], names=["sex", "sex"])
     with pytest.raises(fairtte.MetricError, match='groups has several columns "sex", expected one'):
         evaluate(cohort, groups=twice, **chosen)

@@ -56,6 +56,9 @@ impl Written {
             let table = tables.iter().find(|path| self.table(path).is_some_and(|table| table.contains_key(name)))?;
             Some(format!("{table}.{name}"))
         };
+        if text.matches('`').count() % 2 == 1 {
+            return text.to_owned();
+        }
         // Every second part is between two backquotes.
         let parts = text.split('`').enumerate().map(|(place, part)| match place % 2 {
             0 => part.to_owned(),

@@ -134,7 +134,10 @@ pub(crate) fn refuse_short_rows(bytes: &[u8], separator: u8) -> Result<(), Strin
         let n_cells = cell_ends(record, separator).count() + 1;
         if n_cells < n_columns && !are_blank_cells(record, separator) {
             let (line, noun) = (line(bytes, start), if n_cells == 1 { "cell" } else { "cells" });
-            return Err(format!("line {line} has {n_cells} {noun}, expected {n_columns} as in the first line"));
+            return Err(format!(
+                "line {line} has {n_cells} {noun}, expected {n_columns} as in the first line: the file may be cut; if empty cells at \
+                 the end were left out, write their separators"
+            ));
         }
     }
     Ok(())
@@ -355,9 +358,14 @@ mod tests {
 
     #[test]
     fn a_row_with_too_few_cells_is_refused_and_one_without_text_is_none() {
-        assert_eq!(refused(b"id,x,y\na,1,2\nb,1\n"), "line 3 has 2 cells, expected 3 as in the first line");
-        assert_eq!(refused(b"id,x,y\na,1,2\nb"), "line 3 has 1 cell, expected 3 as in the first line");
-        assert_eq!(refused(b"\nid,x\n\"a\n\",1\n\"b,\"\n"), "line 5 has 1 cell, expected 2 as in the first line");
+        let advice = "the file may be cut; if empty cells at the end were left out, write their separators";
+        for (table, begin) in [
+            (&b"id,x,y\na,1,2\nb,1\n"[..], "line 3 has 2 cells, expected 3 as in the first line"),
+            (&b"id,x,y\na,1,2\nb"[..], "line 3 has 1 cell, expected 3 as in the first line"),
+            (&b"\nid,x\n\"a\n\",1\n\"b,\"\n"[..], "line 5 has 1 cell, expected 2 as in the first line"),
+        ] {
+            assert_eq!(refused(table), format!("{begin}: {advice}"));
+        }
         let table = parsed(b"id,x,y\n\na,1,\n,\n \nb,,\n").unwrap();
         let text = |cells: [Option<&str>; 5]| cells.map(|cell| cell.map(str::to_owned)).to_vec();
         assert_eq!(table.text("id").unwrap(), text([None, Some("a"), None, None, Some("b")]));

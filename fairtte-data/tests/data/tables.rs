@@ -80,7 +80,7 @@ fn a_short_row_is_refused_and_empty_cells_are_missing() {
     let folder = tempfile::tempdir().unwrap();
     let message = Table::read(&write(folder.path(), "cut.csv", "a,b,c\n1,2,3\n4\n")).unwrap_err().to_string();
     let expected = "cut.csv cannot be read as a table: line 3 has 1 cell, expected 3 as in the first line";
-    assert!(message.ends_with(expected), "{message}");
+    assert!(message.contains(expected), "{message}");
     let table = Table::read(&write(folder.path(), "whole.csv", "a,b,c\n1,2,3\n4,,\n,,\n")).unwrap();
     let cell = |text: &str| Some(text.to_owned());
     assert_eq!(table.text("a").unwrap(), [cell("1"), cell("4"), None]);

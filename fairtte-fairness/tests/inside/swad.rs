@@ -292,7 +292,7 @@ fn a_training_too_short_for_a_valley_is_said_with_both_numbers() {
     assert!(config.training_notes(&training(9, 9), 100).is_empty());
     let notes = config.training_notes(&training(30, 8), 100);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("patience = 8 gives too few evaluations (8;"), "{notes:?}");
+    assert!(notes[0].contains("`patience` = 8 gives too few evaluations (8;"), "{notes:?}");
     assert!(notes[0].contains("n-converge + n-tolerance = 9") && notes[0].contains("= 9 or more"), "{notes:?}");
     assert_eq!(config.training_notes(&training(8, 8), 100).len(), 2);
     let often = SwadConfig { interval: 40, ..config };

@@ -16,7 +16,8 @@ const N_TIMES: usize = 256;
 ///
 /// With `L` the largest time of `train` and `T` that of `evaluated`, these are errors: a median of one sample above 50 times the largest
 /// time of the other; and `L / T` within a factor of 2 of a factor of two units, if the mean distance of the two Kaplan-Meier curves is
-/// above 0.05 and falls below half of that with the conversion. O(n log n).
+/// above 0.05 and falls below half of that with the conversion. The second rule takes samples with very different risk and follow-up
+/// for another unit too (hazards that differ by a factor of 4 or more): callers that know the unit may pass over it. O(n log n).
 ///
 /// ```
 /// use fairtte_metrics::Outcomes;
@@ -47,7 +48,7 @@ pub fn check_training_times(train: &Outcomes, evaluated: &Outcomes) -> Result<()
     if !is_far && factor.is_none() {
         return Ok(());
     }
-    Err(MetricError::TrainingTimesDisagree { train: last, evaluated: latest, factor })
+    Err(MetricError::TrainingTimesDisagree { train: last, evaluated: latest, factor, is_far })
 }
 
 fn sorted(outcomes: &Outcomes) -> Vec<f64> {
@@ -98,6 +99,13 @@ mod tests {
                 assert_eq!(found, Ok(()), "{train} {evaluated} {hazard}");
             }
         }
+        // A risk that is far higher looks like another unit; ranges that hardly overlap are told apart.
+        let is_far = |train: &Outcomes, evaluated: &Outcomes| match check_training_times(train, evaluated) {
+            Err(MetricError::TrainingTimesDisagree { is_far, .. }) => Some(is_far),
+            found => found.map(|()| None).unwrap(),
+        };
+        assert_eq!(is_far(&outcomes(0.05, 10.0, 1.0), &outcomes(0.5, 1.0, 1.0)), Some(false));
+        assert_eq!(is_far(&outcomes(0.3, 5.0, 365.25), &outcomes(0.3, 5.0, 1.0)), Some(true));
         // A single early sample, and samples without a time after 0.
         let of = |time: f64| Outcomes::new(vec![time], vec![true]).unwrap();
         assert_eq!(check_training_times(&outcomes(0.3, 5.0, 1.0), &of(0.5)), Ok(()));

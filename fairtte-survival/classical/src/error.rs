@@ -243,8 +243,8 @@ pub enum ClassicalError {
     },
     /// No fold can be predicted from events of the others.
     #[error(
-        "cross-validation: all events ({n_events}) are in one fold, expected events of at least two subjects; choice = \
-         {{ fixed = .. }} needs none"
+        "cross-validation: all events ({n_events}) are in one fold, expected events in at least two; more subjects with events or \
+         another seed may help, choice = {{ fixed = .. }} needs no folds"
     )]
     EventsInOneFold {
         /// Observed events.

@@ -174,7 +174,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     let cells = TrainingCells::of(prepared.training_groups.as_ref(), &loader, train, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells).in_table("pretrained")?;
     let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
-    run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
+    say_notes(run, n_steps);
     let predicted = predicted_rows(&prepared);
     if strategy.needs_group_to_predict() {
         say_who_has_no_group(&predicted, &groups, strategy.name(), &cells.attribute);
@@ -201,7 +201,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
         trained.epochs.len(),
         trained.best_epoch
     ));
-    folder.write_warnings(&with_keys(&trained.warnings, run))?;
+    folder.write_warnings(&warnings_in_keys(&trained.warnings, run))?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
     let model = FittedModel {
         channels: spec.network.channels,
@@ -224,12 +224,21 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -
     write_text(&folder.done(), "")
 }
 
-/// The warnings of a training with the keys of the run file in place of the names of settings.
-fn with_keys(warnings: &[Warning], run: &RunFile) -> Vec<Warning> {
-    let (written, table) = (run.written(), run.strategy_table());
-    let tables = [&table, "training", "optimiser"];
-    let with_keys = |warning: &Warning| Warning { text: written.with_keys(&warning.text, &tables), ..warning.clone() };
-    warnings.iter().map(with_keys).collect()
+/// Prints what of the settings of the training does not suit the strategy.
+fn say_notes(run: &RunFile, n_steps: usize) {
+    for note in run.strategy.training_notes(&run.training, n_steps) {
+        say(format!("warning: {}", in_keys(&note, run)));
+    }
+}
+
+fn warnings_in_keys(warnings: &[Warning], run: &RunFile) -> Vec<Warning> {
+    let of_keys = |warning: &Warning| Warning { text: in_keys(&warning.text, run), ..warning.clone() };
+    warnings.iter().map(of_keys).collect()
+}
+
+/// A sentence about a training with the keys of the run file in place of the names of settings.
+fn in_keys(text: &str, run: &RunFile) -> String {
+    run.written().with_keys(text, &[&run.strategy_table(), "training", "optimiser"])
 }
 
 /// Says how many of the samples that are to be predicted have no group for a strategy that predicts by it.

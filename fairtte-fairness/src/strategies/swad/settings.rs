@@ -77,7 +77,7 @@ impl StrategySettings for SwadConfig {
                 )
             })
         };
-        [note("epochs", training.epochs), note("patience", training.patience)].into_iter().flatten().collect()
+        [note("`epochs`", training.epochs), note("`patience`", training.patience)].into_iter().flatten().collect()
     }
 
     fn models_causes(&self) -> bool {

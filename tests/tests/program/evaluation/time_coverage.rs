@@ -73,15 +73,16 @@ fn training_times_in_another_unit_are_refused_and_a_training_sample_without_even
         std::fs::write(&path, format!("time,event\n{}", rows.collect::<String>())).unwrap();
         arguments(folder.path(), &self::table(5.0, 1.0, 1.0), &["--train", &path.display().to_string()])
     };
-    for (scale, advice) in [
-        (365.25, "they look like days and years; divide the training times by 365.25;"),
-        (1.0 / 12.0, "they look like years and months; multiply the training times by 12;"),
-    ] {
-        let outcome = fail(train(scale, |event| event), DATA, "the training times go up to");
-        let message = outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(message.contains(advice), "{message}");
-        assert_eq!(files(folder.path()), ["curves.csv", "train.csv"], "nothing is written");
-    }
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let outcome = fail(train(365.25, |event| event), DATA, "the training times go up to");
+    let advice = "they look like days and years; divide the training times by 365.25;";
+    assert!(words(&outcome.stderr).contains(advice), "{}", outcome.stderr);
+    assert_eq!(files(folder.path()), ["curves.csv", "train.csv"], "nothing is written");
+    // Ranges that overlap may be those of another risk.
+    let outcome = succeed(train(1.0 / 12.0, |event| event));
+    let advice = "they look like years and months; multiply the training times by 12;";
+    assert!(words(&outcome.stderr).contains(advice), "{}", outcome.stderr);
+    std::fs::remove_file(folder.path().join("scores.html")).unwrap();
     for (event, said) in [(false, "The training sample has no event"), (true, "all weights are 1")] {
         let of: fn(bool) -> bool = if event { |_| true } else { |_| false };
         let outcome = succeed(train(1.0, of));

@@ -213,8 +213,8 @@ fn samples_of_a_subject_share_a_fold_and_settings_out_of_range_are_named() {
     );
     let one = fairtte_metrics::Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, false, false]).unwrap();
     let error = of().fit(&ndarray::array![[1.0], [2.0], [0.0]], &one).unwrap_err();
-    let sentence = "cross-validation: all events (1) are in one fold, expected events of at least two subjects; choice = { fixed = .. } \
-                    needs none";
+    let sentence = "cross-validation: all events (1) are in one fold, expected events in at least two; more subjects with events or \
+                    another seed may help, choice = { fixed = .. } needs no folds";
     assert_eq!(error.to_string(), sentence);
 }
 
