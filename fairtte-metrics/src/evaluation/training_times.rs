@@ -16,8 +16,9 @@ const N_TIMES: usize = 256;
 ///
 /// With `L` the largest time of `train` and `T` that of `evaluated`, these are errors: a median of one sample above 50 times the largest
 /// time of the other; and `L / T` within a factor of 2 of a factor of two units, if the mean distance of the two Kaplan-Meier curves is
-/// above 0.05 and falls below half of that with the conversion. The second rule takes samples with very different risk and follow-up
-/// for another unit too (hazards that differ by a factor of 4 or more): callers that know the unit may pass over it. O(n log n).
+/// above 0.05 and falls below half of that with the conversion. The ranges are far apart by the first rule, and by the second if one
+/// largest time is above 50 times the other. Otherwise the second rule takes samples with very different risk and follow-up for another
+/// unit too (hazards that differ by a factor of 4 or more): callers that know the unit may pass over it. O(n log n).
 ///
 /// ```
 /// use fairtte_metrics::Outcomes;
@@ -48,6 +49,8 @@ pub fn check_training_times(train: &Outcomes, evaluated: &Outcomes) -> Result<()
     if !is_far && factor.is_none() {
         return Ok(());
     }
+    // No two risks differ by such a factor; early events of one sample bring its median close to the other's range.
+    let is_far = is_far || last > FAR * latest || latest > FAR * last;
     Err(MetricError::TrainingTimesDisagree { train: last, evaluated: latest, factor, is_far })
 }
 
@@ -105,7 +108,12 @@ mod tests {
             found => found.map(|()| None).unwrap(),
         };
         assert_eq!(is_far(&outcomes(0.05, 10.0, 1.0), &outcomes(0.5, 1.0, 1.0)), Some(false));
-        assert_eq!(is_far(&outcomes(0.3, 5.0, 365.25), &outcomes(0.3, 5.0, 1.0)), Some(true));
+        // With the early events of a high hazard, the median of the days is below 50 times the largest time in years.
+        for hazard in [0.3, 2.0] {
+            let (days, years) = (outcomes(hazard, 5.0, 365.25), outcomes(hazard, 5.0, 1.0));
+            assert_eq!(is_far(&days, &years), Some(true), "{hazard}");
+            assert_eq!(is_far(&years, &days), Some(true), "{hazard}");
+        }
         // A single early sample, and samples without a time after 0.
         let of = |time: f64| Outcomes::new(vec![time], vec![true]).unwrap();
         assert_eq!(check_training_times(&outcomes(0.3, 5.0, 1.0), &of(0.5)), Ok(()));
