@@ -154,6 +154,8 @@ impl BaselineFit {
     /// If the shapes do not fit.
     pub fn add(&mut self, outputs: &ArrayView2<'_, f32>, time: &[f64], event: &[bool]) {
         assert_eq!((outputs.nrows(), time.len()), (time.len(), event.len()), "one time and event per row of outputs");
+        let width = if self.reads_time { self.times.len() } else { 1 };
+        assert_eq!(outputs.ncols(), width, "one output per sample, or per event time if the network reads the time");
         for ((row, &time), &event) in outputs.rows().into_iter().zip(time).zip(event) {
             let n_at_risk = self.times.partition_point(|event_time| *event_time <= time);
             let Some(last) = n_at_risk.checked_sub(1) else { continue };
@@ -228,6 +230,15 @@ mod tests {
         for (found, expected) in efron.cumulative().iter().zip([first, first + 0.25]) {
             assert!((found - expected).abs() < 1e-7, "{found} {expected}");
         }
+    }
+
+    // A network that was evaluated at other times than the event times: the first columns would be taken for them.
+    #[test]
+    #[should_panic(expected = "or per event time if the network reads the time")]
+    fn outputs_at_other_times_than_the_event_times_are_refused() {
+        let train = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false]).unwrap();
+        let mut fit = BaselineFit::new(&train, TiedTimes::Breslow, true);
+        fit.add(&Array2::zeros((3, 3)).view(), train.time(), train.event());
     }
 
     #[test]

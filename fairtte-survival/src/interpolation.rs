@@ -32,13 +32,44 @@ pub enum Interpolation {
 
 /// Times of predicted curves, ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", try_from = "Written")]
 pub struct PredictionGrid {
     times: Vec<f64>,
     points: usize,
     rule: Interpolation,
     /// A time between 0 and the next, as a share of the first interval.
     early: Option<f64>,
+}
+
+/// The form of a grid in a file, before it is checked.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    times: Vec<f64>,
+    points: usize,
+    rule: Interpolation,
+    early: Option<f64>,
+}
+
+impl TryFrom<Written> for PredictionGrid {
+    type Error = String;
+
+    fn try_from(Written { times, points, rule, early }: Written) -> Result<Self, String> {
+        Self::check(points).map_err(|error| error.to_string())?;
+        let ascend = times.first() == Some(&0.0) && times.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascend || times.iter().any(|time| !time.is_finite()) {
+            return Err("times of predictions that do not ascend from 0, or are not finite".to_owned());
+        }
+        let n_even = times.len() - usize::from(early.is_some());
+        if n_even < 2 || !(n_even - 1).is_multiple_of(points) {
+            let n = times.len();
+            return Err(format!("number of times of predictions: {n}, expected whole intervals of {points} points"));
+        }
+        if early.is_some_and(|share| !(0.0..1.0).contains(&share)) {
+            return Err("an early time of predictions that is not in the first interval".to_owned());
+        }
+        Ok(Self { times, points, rule, early })
+    }
 }
 
 impl PredictionGrid {
@@ -167,6 +198,29 @@ mod tests {
         assert_eq!(linear, array![[1.0, 0.625, 0.25, 0.125, 0.0], [0.5, 0.25, 0.0, 0.0, 0.0]]);
         let exponential = grid(2, Interpolation::ConstantHazard).refine(survival);
         assert_eq!(exponential, array![[1.0, 0.5, 0.25, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0]]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_grid_is_refused() {
+        let read = |text: &str| serde_json::from_str::<PredictionGrid>(text).map_err(|error| error.to_string());
+        let train = Outcomes::new(vec![0.5, 4.0], vec![true, false]).unwrap();
+        let finer = grid(2, Interpolation::ConstantHazard).with_early(&crate::PcHazard, &train);
+        assert_eq!(finer.times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
+        for written in [finer, PredictionGrid::at_times(vec![0.0, 0.5, 0.75])] {
+            assert_eq!(read(&serde_json::to_string(&written).unwrap()).unwrap(), written);
+        }
+        let of = |times: &str, points: usize, early: &str| {
+            let rest = format!(r#""points": {points}, "rule": "linear", "early": {early}"#);
+            read(&format!(r#"{{"times": {times}, {rest}}}"#)).unwrap_err()
+        };
+        assert!(of("[0.0, 1.0]", 0, "null").starts_with("points-per-interval is 0"));
+        for times in ["[]", "[1.0, 2.0]", "[0.0, 2.0, 2.0]"] {
+            assert!(of(times, 1, "null").starts_with("times of predictions that do not ascend from 0"), "{times}");
+        }
+        let expected = "number of times of predictions: 4, expected whole intervals of 2 points";
+        assert!(of("[0.0, 1.0, 2.0, 3.0]", 2, "null").starts_with(expected));
+        assert!(of("[0.0, 1.0]", 1, "0.5").starts_with("number of times of predictions: 2"));
+        assert!(of("[0.0, 1.0, 2.0]", 1, "1.5").starts_with("an early time"));
     }
 
     #[test]

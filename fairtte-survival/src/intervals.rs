@@ -197,14 +197,6 @@ impl CutPoints {
     /// [`SurvivalError::Intervals`] unless `n` is in [`RANGE`](Self::RANGE), [`SurvivalError::NoEvent`] if no training
     /// sample has an event, [`SurvivalError::TimesAllEqual`] if their times do not differ.
     pub fn fit(train: &Outcomes, n: usize, kind: GridKind) -> Result<Self, SurvivalError> {
-        Self::check(n)?;
-        if train.n_events() == 0 {
-            return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
-        }
-        let first = train.time()[0];
-        if train.time().iter().all(|time| time.total_cmp(&first).is_eq()) {
-            return Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time: first });
-        }
         let times = match Self::choose(train, n, kind)?.kind {
             GridKind::Quantile => quantiles::cuts(train, n),
             GridKind::Equidistant | GridKind::Auto => Self::equal(train, n),
@@ -221,6 +213,10 @@ impl CutPoints {
         Self::check(n)?;
         if train.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
+        }
+        let first = train.time()[0];
+        if train.time().iter().all(|time| time.total_cmp(&first).is_eq()) {
+            return Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time: first });
         }
         let cuts = Self::equal(train, n);
         let mut counts = vec![0_usize; n];

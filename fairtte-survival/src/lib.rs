@@ -9,6 +9,8 @@
 //! [`PcHazard`]: PcHazard
 //! [`Cox`]: Cox
 //! [`CoxTime`]: CoxTime
+//! [`Binary`]: Binary
+//! [`Segmentation`]: Segmentation
 //! [`HeadConfig`]: HeadConfig
 //! [`HeadSettings`]: HeadSettings
 //! [`register_head`]: register_head

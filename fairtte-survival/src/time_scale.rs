@@ -10,11 +10,32 @@ use crate::SurvivalError;
 
 /// Mean and standard deviation of the training times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", try_from = "Written")]
 pub struct TimeScale {
     mean: f64,
     deviation: f64,
     log: bool,
+}
+
+/// The form of a scale in a file, before it is checked.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    mean: f64,
+    deviation: f64,
+    log: bool,
+}
+
+impl TryFrom<Written> for TimeScale {
+    type Error = String;
+
+    fn try_from(Written { mean, deviation, log }: Written) -> Result<Self, String> {
+        if mean.is_finite() && deviation > 0.0 && deviation.is_finite() {
+            return Ok(Self { mean, deviation, log });
+        }
+        let expected = "finite numbers, the second above 0";
+        Err(format!("the scale of times has mean {mean} and deviation {deviation}, expected {expected}"))
+    }
 }
 
 impl TimeScale {
@@ -58,6 +79,19 @@ mod tests {
         assert!((scale.scale(6.0) - 3.0 / 3.5_f64.sqrt()).abs() < 1e-15);
         let logarithms = TimeScale::fit(&train, true).unwrap();
         assert!(train.time().iter().map(|t| logarithms.scale(*t)).sum::<f64>().abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_file_that_is_no_scale_is_refused() {
+        let read = |text: &str| serde_json::from_str::<TimeScale>(text).map_err(|error| error.to_string());
+        let scale = read(r#"{"mean": 3.0, "deviation": 2.0, "log": false}"#).unwrap();
+        assert!((scale.scale(7.0) - 2.0).abs() < 1e-15);
+        assert_eq!(read(&serde_json::to_string(&scale).unwrap()).unwrap(), scale);
+        // Every scaled time would be infinite, or no number.
+        let zero = read(r#"{"mean": 3.0, "deviation": 0.0, "log": false}"#).unwrap_err();
+        assert!(zero.starts_with("the scale of times has mean 3 and deviation 0, expected finite numbers"), "{zero}");
+        assert!(read(r#"{"mean": 3.0, "deviation": -1.0, "log": false}"#).is_err());
+        assert!(read(r#"{"mean": 3.0, "deviation": 2.0, "log": false, "unit": 1}"#).unwrap_err().contains("unit"));
     }
 
     #[test]

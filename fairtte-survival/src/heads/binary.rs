@@ -7,7 +7,8 @@
 //! gamma = 0 and weight 1 (the defaults) is the binary cross-entropy, which is the loss of `nnet-survival` with one interval.
 //! `positive-weight` is `pos_weight` of PyTorch's `BCEWithLogitsLoss`; gamma is that of the focal loss (Lin et al. 2017,
 //! equation 4; its class weight alpha = w / (1 + w) up to a common factor). Both change what probabilities mean: they
-//! are calibrated with the defaults alone. A sample's term does not depend on the rest of the batch.
+//! are calibrated with the defaults alone. `misfits` are softplus(-z), without both. A sample's term does not depend on the
+//! rest of the batch.
 //! Golden values: torch 2.9 (`fairtte-survival/tests/survival/binary.rs`).
 //!
 //! | setting | default | range | meaning |
@@ -95,19 +96,26 @@ impl SurvivalHead for Binary {
 
     fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
         let BinaryConfig { positive_weight, focal_gamma } = self.config;
-        let of_samples = |positive: f64, negative: f64| {
-            let values = targets.event.iter().map(|event| if *event { positive } else { negative }).collect();
-            constant(values, [targets.n(), 1], &logits)
-        };
-        let z = logits.clone() * of_samples(1.0, -1.0); // [batch, 1]
+        let z = of_own_class(&logits, targets);
         let mut losses = softplus(-z.clone());
         if focal_gamma > 0.0 {
             losses = losses * (softplus(z) * -focal_gamma).exp(); // 1 - p_t = exp(-softplus(z))
         }
         if positive_weight.to_bits() != 1.0_f64.to_bits() {
-            losses = losses * of_samples(positive_weight, 1.0);
+            losses = losses * by_class(targets, positive_weight, 1.0, &logits);
         }
         losses.flatten(0, 1)
+    }
+
+    /// The cross-entropy, without `positive-weight` and the factor of the focal loss.
+    fn misfits(
+        &self,
+        logits: Tensor<2>,
+        targets: &Targets,
+        _half: Option<&[bool]>,
+        _stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        softplus(-of_own_class(&logits, targets)).flatten(0, 1)
     }
 
     fn survival(
@@ -130,4 +138,15 @@ impl SurvivalHead for Binary {
     fn starts_at_one(&self) -> bool {
         true
     }
+}
+
+/// z, the logit of the class that a sample has, `[batch, 1]`.
+fn of_own_class(logits: &Tensor<2>, targets: &Targets) -> Tensor<2> {
+    logits.clone() * by_class(targets, 1.0, -1.0, logits)
+}
+
+/// One number for positive and one for negative samples, `[batch, 1]`.
+fn by_class(targets: &Targets, positive: f64, negative: f64, like: &Tensor<2>) -> Tensor<2> {
+    let values = targets.event.iter().map(|event| if *event { positive } else { negative }).collect();
+    constant(values, [targets.n(), 1], like)
 }

@@ -119,7 +119,10 @@ impl DeepHit {
     fn ranking(&self, padded: Tensor<2>, targets: &Targets, comparators: Comparators<'_>) -> Tensor<1> {
         let [batch, width] = padded.dims();
         let (device, n_intervals) = (padded.device(), (width - 1) / self.n_causes);
-        let (index, causes, time) = (&targets.intervals.index, &targets.causes, &targets.time);
+        let (index, time) = (&targets.intervals.index, &targets.time);
+        // An event of a cause that the outputs do not have ends the observation, as in the likelihood.
+        let known = |cause: &usize| if *cause <= self.n_causes { *cause } else { 0 };
+        let causes: Vec<usize> = targets.causes.iter().map(known).collect();
         let up_to = indicator(batch, n_intervals, &padded, |i, m| m <= index[i]); // [batch, n_intervals]
         let mass = softmax(padded, 1);
         // n: the number of samples that each one is compared with, or 1 if there is none (then no pair is comparable).

@@ -78,7 +78,7 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// How badly the likelihood alone fits every sample, `[batch]`. Methods that weight groups or samples by their fit
     /// use it where the loss itself depends on the time of an event (on the number of samples compared with it).
     /// Samples are compared with those of the batch or, with `half`, with those of the other half. The default is the
-    /// loss, which is a negative log-likelihood for heads whose samples do not depend on each other.
+    /// loss, which is right for heads whose loss is a negative log-likelihood.
     fn misfits(
         &self,
         outputs: Tensor<2>,

@@ -86,14 +86,14 @@ pub(super) fn pad(logits: Tensor<2>) -> Tensor<2> {
 }
 
 /// Negative logarithm of the probability of the observation: interval q of its cause for an event, all intervals after q of
-/// every cause for a censored sample. `padded` holds the intervals of `n_causes` causes, one block after the other, and the
-/// logit of surviving the grid.
+/// every cause for a censored sample, and for an event of a cause that is not among them. `padded` holds the intervals of
+/// `n_causes` causes, one block after the other, and the logit of surviving the grid.
 pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &Targets, n_causes: usize) -> Tensor<1> {
     let [batch, width] = padded.dims();
     let n_intervals = (width - 1) / n_causes;
     let ruled_out = mask(batch, width, &padded.device(), |i, column| {
         let (q, cause) = (targets.intervals.index[i], targets.causes[i]);
-        if cause > 0 {
+        if (1..=n_causes).contains(&cause) {
             column != (cause - 1) * n_intervals + q
         } else {
             column + 1 < width && column % n_intervals <= q

@@ -11,7 +11,7 @@
 //! | `pixel-classes` | 2 | 2 to 256 | C, with the background; in run files that of `[task] segmentation` |
 //! | `cross-entropy` | 0.5 | >= 0 | lambda1; the source gives no number |
 //! | `dice` | 0.5 | >= 0, not both 0 | lambda2 |
-//! | `epsilon` | 1e-5 | > 0 | eps; the source gives no number |
+//! | `epsilon` | 1e-5 | >= 1e-15 | eps; the source gives no number. Below, its square leaves `f32`, and with it the gradient |
 //! | `class-weights` | 1 each | > 0, one per class | `w_c`, Omega of the source |
 //!
 //! The source sums over the pixels of a whole batch; here over those of a sample, so that every sample has a loss of its own, which
@@ -38,7 +38,7 @@ pub struct SegmentationConfig {
     pub cross_entropy: f64,
     /// Factor of the Dice loss, at least 0.
     pub dice: f64,
-    /// What is added to both sides of the fraction of the Dice loss, above 0.
+    /// What is added to both sides of the fraction of the Dice loss, at least 1e-15.
     pub epsilon: f64,
     /// Weights of the classes in the Dice loss, above 0, from the background on; 1 each if not given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -102,8 +102,8 @@ impl Segmentation {
         if cross_entropy + dice <= 0.0 {
             return refused("dice", dice, "a number above 0 where cross-entropy is 0");
         }
-        if !(epsilon > 0.0 && epsilon.is_finite()) {
-            return refused("epsilon", epsilon, "a finite number > 0");
+        if !(1e-15..f64::INFINITY).contains(&epsilon) {
+            return refused("epsilon", epsilon, "a finite number >= 1e-15");
         }
         if !class_weights.is_empty() && class_weights.len() != n {
             return refused("class-weights", class_weights.len() as f64, "as many weights as pixel-classes, or none");
@@ -129,7 +129,7 @@ impl Segmentation {
     /// `scale`, `[batch]`, inside the Dice loss; the cross-entropy is as it is.
     ///
     /// # Panics
-    /// If the targets have no masks of the size of the outputs.
+    /// If the targets have no masks of the size of the outputs, or a class that the head does not have.
     pub fn scaled_losses(&self, logits: Tensor<2>, targets: &Targets, scale: Option<&[f64]>) -> Tensor<1> {
         let masks = self.masks(targets, &logits);
         let (n, n_classes) = (targets.n(), self.n_classes());
@@ -233,6 +233,10 @@ impl Segmentation {
         let masks = targets.masks.as_ref().expect("a training on masks has masks in its batches");
         let expected = [masks.n(), self.n_classes() * masks.n_pixels];
         assert_eq!(logits.dims(), expected, "one logit per sample, class and pixel");
+        // A class beyond those of the head would be marked in the next sample.
+        let largest = masks.labels.iter().copied().max().unwrap_or_default();
+        let n_classes = self.n_classes();
+        assert!(usize::from(largest) < n_classes, "a mask has the class {largest}, expected one below {n_classes}");
         masks
     }
 }

@@ -109,10 +109,26 @@ fn equal_training_times_and_negative_times_are_refused_with_their_part() {
         let error = CutPoints::fit(&train, 5, kind).unwrap_err();
         let expected = "all times of the training part are 2 (samples: 3), expected at least two different times";
         assert_eq!(error.to_string(), expected);
+        assert_eq!(CutPoints::choose(&train, 5, kind).unwrap_err(), error);
     }
     let error = cuts(13.0, 14).targets("validation", &[1.0, -3.0], &[true, true]).unwrap_err();
     let expected = "time of row 1 of the validation part is -3, expected a finite number >= 0";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_file_that_holds_no_cut_points_is_refused() {
+    let read = |text: &str| serde_json::from_str::<CutPoints>(text).map_err(|error| error.to_string());
+    let written = cuts(13.0, 14);
+    assert_eq!(read(&serde_json::to_string(&written).unwrap()).unwrap(), written);
+    for (text, expected) in [
+        ("[0.0]", "time.intervals is 1, expected 2 to 10000 cut points"),
+        ("[1.0, 2.0]", "cut points that do not ascend from 0"),
+        ("[0.0, 2.0, 2.0]", "cut points that do not ascend from 0"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
 }
 
 // Cuts 0, 2, 4: an event on a cut belongs to the interval that ends there.

@@ -1,8 +1,10 @@
 //! The head of a class: cross-entropy, weight and focal loss against torch, and against `nnet-survival` with one interval.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use crate::common::{assert_close, gradient, losses};
+use crate::common::{assert_close, gradient, losses, tensor};
+use burn::tensor::Device;
 use fairtte_metrics::Outcomes;
+use fairtte_metrics::seeds::stream;
 use fairtte_survival::{
     Binary, BinaryConfig, ClassifierConfig, CutPoints, HeadSettings as _, NnetSurvival, PredictionGrid, SurvivalHead,
     Targets,
@@ -37,6 +39,17 @@ fn losses_are_those_of_torch() {
     for (weight, gamma, expected) in GOLDEN_LOSSES {
         let found = losses(&head(weight, gamma), &logits(), &targets());
         assert_close(&found, &expected, 2e-6, &format!("weight {weight}, gamma {gamma}"));
+    }
+}
+
+#[test]
+fn the_fit_of_a_sample_is_its_cross_entropy_whatever_the_weight_and_the_focal_factor() {
+    let (_, _, cross_entropy) = GOLDEN_LOSSES[0];
+    for (weight, gamma, _) in GOLDEN_LOSSES {
+        let x = tensor(&logits(), &Device::flex());
+        let found = head(weight, gamma).misfits(x, &targets(), None, &mut stream(1, "controls", &[]));
+        let found: Vec<f32> = found.into_data().try_to_vec().unwrap();
+        assert_close(&found, &cross_entropy, 2e-6, &format!("weight {weight}, gamma {gamma}"));
     }
 }
 

@@ -194,6 +194,20 @@ fn with_events_of_one_cause_and_no_mass_elsewhere_it_is_the_head_of_one_event() 
 }
 
 #[test]
+fn an_event_of_a_cause_that_a_head_does_not_have_is_a_censoring() {
+    let (index, causes) = (indices(&PYCOX["index"]), indices(&PYCOX["cause"]));
+    let without = |last: usize| causes.iter().map(|c| if *c > last { 0 } else { *c }).collect::<Vec<usize>>();
+    for ranking in [Ranking::Pycox, Ranking::Paper] {
+        for n_causes in [1, 2] {
+            let head = deephit(n_causes, 0.3, 0.4, ranking);
+            let x = recorded().slice(s![.., ..6 * n_causes]).to_owned();
+            let expected = losses(&head, &x, &targets_of(6, &index, &without(n_causes)));
+            assert_eq!(losses(&head, &x, &targets()), expected, "{ranking:?} {n_causes}");
+        }
+    }
+}
+
+#[test]
 fn the_incidences_of_all_causes_rise_and_leave_survivors_also_between_cut_points() {
     let head = deephit(3, 0.2, 0.1, Ranking::Pycox);
     for rule in [Interpolation::Linear, Interpolation::ConstantHazard] {
@@ -236,6 +250,11 @@ fn training_starts_at_the_marginal_incidence_of_every_cause() {
             assert!((predicted - observed.at(*time)).abs() < 1e-3, "{cause} at {time}: {predicted}");
         }
     }
+    // Seven samples, by hand: at risk 7, 6 and 4; a twentieth of an event is divided between two causes.
+    let few = targets_of(3, &[0, 1, 1, 2, 2, 2, 2], &[0, 1, 0, 2, 1, 1, 0]);
+    let found = marginal_hazards(&few, 2, 3).concat();
+    let expected = [0.025 / 7.1, 1.025 / 6.1, 2.025 / 4.1, 0.025 / 7.1, 0.025 / 6.1, 1.025 / 4.1];
+    assert_close(&found, &expected, 1e-15, "hazard of two causes");
     // With one cause they are the hazards of one event.
     let one = targets_of(n_cuts, &index, &causes.iter().map(|cause| usize::from(*cause == 1)).collect::<Vec<_>>());
     assert_close(&marginal_hazards(&one, 1, n_cuts)[0], &marginal_hazard(&one.intervals, n_cuts), 1e-15, "hazard");

@@ -167,6 +167,9 @@ fn only_heads_whose_curves_begin_at_one_get_the_early_time() {
     assert_eq!(grid(&PcHazard, 1).times(), [0.0, 0.5, 2.0, 4.0]);
     assert_eq!(grid(&PcHazard, 2).times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
     assert_eq!(grid(&PcHazard, 4).times()[..3], [0.0, 0.5, 1.0], "the grid has it already");
+    let at_0 = Outcomes::new(vec![0.0, 0.5, 4.0], vec![true; 3]).unwrap();
+    let plain = PredictionGrid::at_cut_points(&CutPoints::equidistant(&at_0, 3).unwrap());
+    assert_eq!(plain.with_early(&PcHazard, &at_0).times(), [0.0, 0.5, 2.0, 4.0], "0 is a time of the grid");
     // Hazards softplus(x) = 1 and 2 per interval: H = 1/4 at 0.5, 1/2 at 1, 1 at 2, 2 at 3, 3 at 4.
     let x = array![[(1_f32.exp() - 1.0).ln(), (2_f32.exp() - 1.0).ln()]];
     let survival = PcHazard.survival(x.view(), &grid(&PcHazard, 2), None).unwrap();

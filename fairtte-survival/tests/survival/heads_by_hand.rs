@@ -1,6 +1,7 @@
 //! Properties of every head, and curves and counts computed by hand.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use crate::common::{assert_close, gradient, losses};
 use approx::assert_abs_diff_eq;
 use burn::tensor::{Device, Tensor};
 use fairtte_metrics::Outcomes;
@@ -88,6 +89,18 @@ fn a_deephit_curve_is_that_of_its_masses_whatever_the_ranking() {
             assert_abs_diff_eq!(*found, expected, epsilon = 1e-7);
         }
     }
+}
+
+// An event at the end of the second interval, whose hazard softplus(x) is that of the second output: softplus(x) - log
+// softplus(x). For x far below 0 it is -x, with slope -1; for x = 60 it is 60 - log 60.
+#[test]
+fn the_loss_of_a_pc_hazard_event_is_right_where_its_hazard_leaves_single_precision() {
+    let targets = cuts().targets("test", &[2.0; 4], &[true; 4]).unwrap();
+    let x = array![[-90.0, -14.0, 0.0], [-90.0, -30.0, 0.0], [-90.0, -90.0, 0.0], [-90.0, 60.0, 0.0]];
+    let own = losses(&PcHazard, &x, &targets);
+    assert_close(&own, &[14.000_001_247, 30.0, 90.0, 60.0 - 60.0_f64.ln()], 1e-6, "loss");
+    let slopes: Vec<f32> = gradient(&PcHazard, &x, &targets).chunks(3).map(|row| 4.0 * row[1]).collect();
+    assert_close(&slopes, &[-0.999_998_753, -1.0, -1.0, 1.0 - 1.0 / 60.0], 1e-5, "slope");
 }
 
 #[test]

@@ -175,6 +175,27 @@ fn gradients_agree_with_finite_differences_and_stay_finite_at_large_logits() {
     assert!(losses.iter().chain(&slopes).all(|value| value.is_finite()), "{losses:?} {slopes:?}");
 }
 
+// Of the last mask, which is empty, two classes are neither there nor predicted: their fractions are epsilon / epsilon, and
+// the gradient of a fraction has the square of its lower side.
+#[test]
+fn the_smallest_epsilon_leaves_the_losses_of_absent_classes_and_their_gradients_finite() {
+    let head = head(SegmentationConfig { cross_entropy: 0.0, dice: 1.0, epsilon: 1e-15, ..Default::default() });
+    let background = Array2::from_shape_fn((3, CLASSES * PIXELS), |(_, at)| if at < PIXELS { 100.0 } else { -100.0 });
+    assert_close(&losses(&head, &background, &targets())[2..], &[0.0], 1e-6, "an empty mask that is found");
+    let slopes = gradient(&head, &background, &targets());
+    assert!(slopes.iter().all(|slope| slope.is_finite()), "{slopes:?}");
+}
+
+// Its mark would be that of the first class in the next sample.
+#[test]
+#[should_panic(expected = "a mask has the class 3, expected one below 3")]
+fn a_class_that_the_head_does_not_have_is_refused() {
+    let mut labels = masks().labels;
+    labels[0] = 3;
+    let targets = Targets { masks: Some(Masks { labels, n_pixels: PIXELS }), ..targets() };
+    losses(&head(SegmentationConfig::default()), &logits(), &targets);
+}
+
 #[test]
 fn settings_have_ranges_and_the_network_gets_a_decoder() {
     let refused = |config: SegmentationConfig| config.build().unwrap_err().to_string();
@@ -186,6 +207,7 @@ fn settings_have_ranges_and_the_network_gets_a_decoder() {
     assert_eq!(refused(SegmentationConfig { dice: -1.0, ..usual() }), "dice is -1, expected a finite number >= 0");
     assert!(refused(SegmentationConfig { cross_entropy: 0.0, dice: 0.0, ..usual() }).contains("above 0"));
     assert!(refused(SegmentationConfig { epsilon: 0.0, ..usual() }).starts_with("epsilon is 0"));
+    assert!(refused(SegmentationConfig { epsilon: 1e-16, ..usual() }).ends_with("expected a finite number >= 1e-15"));
     assert!(refused(SegmentationConfig { class_weights: vec![1.0], ..usual() }).contains("as many weights"));
     assert!(refused(SegmentationConfig { class_weights: vec![1.0, 0.0], ..usual() }).contains("finite numbers > 0"));
     let train = Outcomes::new(vec![1.0; 4], vec![true; 4]).unwrap();

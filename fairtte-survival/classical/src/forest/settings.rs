@@ -111,7 +111,7 @@ pub struct ForestSettings {
     pub min_samples_leaf: u32,
     /// Events of a child.
     pub min_events_leaf: u32,
-    /// Splits on the way to a leaf; `None` = no limit.
+    /// Splits on the way to a leaf, at least 1; `None` = no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<usize>,
     /// What a tree is grown from.
@@ -193,6 +193,10 @@ impl ForestSettings {
         if self.min_samples_leaf == 0 {
             return wrong("min-samples-leaf", "0".to_owned(), "at least 1");
         }
+        if self.max_depth == Some(0) {
+            // No limit in ranger; here no tree would split, and everybody would have the same curve.
+            return wrong("max-depth", "0".to_owned(), "at least 1, or not given for no limit");
+        }
         match self.sampling {
             Sampling::Subsample(share) if !(share > 0.0 && share < 1.0) => {
                 wrong("sampling.subsample", share.to_string(), "a share between 0 and 1")
@@ -225,7 +229,7 @@ struct Form {
     min_samples_leaf: Option<u32>,
     /// Events of a child.
     min_events_leaf: Option<u32>,
-    /// Splits on the way to a leaf; no limit if not given.
+    /// Splits on the way to a leaf, at least 1; no limit if not given.
     max_depth: Option<usize>,
     /// What a tree is grown from.
     sampling: Option<Sampling>,
@@ -338,6 +342,10 @@ mod tests {
             ),
             (ForestSettings { min_samples_split: 1, ..ranger() }, "min-samples-split is 1, expected at least 2"),
             (ForestSettings { min_samples_leaf: 0, ..ranger() }, "min-samples-leaf is 0, expected at least 1"),
+            (
+                ForestSettings { max_depth: Some(0), ..ranger() },
+                "max-depth is 0, expected at least 1, or not given for no limit",
+            ),
         ];
         for (settings, expected) in cases {
             assert_eq!(message(settings), expected);
