@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use serde::Serialize;
+
 use crate::FairnessError;
 
 /// A setting in its range.
@@ -18,6 +20,11 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(FairnessError::Setting { key, value: value.to_string(), expected: expected.to_owned() })
+}
+
+/// A choice as it is written in a run file, for messages.
+pub(crate) fn written(choice: impl Serialize) -> String {
+    serde_json::to_value(choice).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// A weight or a rate that may be 0.

@@ -38,7 +38,7 @@ mod trainable;
 mod trainer;
 
 pub use batch::Batch;
-use check::{check, check_at_least, check_not_negative, check_positive};
+use check::{check, check_at_least, check_not_negative, check_positive, written};
 pub use checkpoint::{can_resume, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
 pub use export::{Combination, Export, ExportedNetwork};

@@ -37,7 +37,7 @@ impl ComparedGroups {
 ///
 /// # Errors
 /// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are fewer than two.
-fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
+pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
     cells.require_groups(strategy)?;
     let counts = cells.counts();
     let trained: Vec<usize> = (0..counts.len()).filter(|group| counts[*group] > 0).collect();

@@ -28,6 +28,7 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
+use super::compared::n_trained_groups;
 use super::groups::{GroupMeans, unmoved_weights, weight_terms, weighted_sum};
 use super::numbers::log_sum_exp;
 use super::objective::{Objective, Terms, Value};
@@ -115,14 +116,13 @@ impl GroupDro {
     /// Creates the strategy with equal weights for the groups that occur in training.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
-    /// group.
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and
+    /// [`FairnessError::OneGroup`] without two groups in training.
     pub fn new(config: &GroupDroConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
         let GroupDroConfig { eta, adjustment, absent, balanced_sampler, weigh_by } = *config;
-        cells.require_groups("group-dro")?;
+        let n_present = n_trained_groups(cells, "group-dro")? as f64;
         let counts = cells.counts();
-        let n_present = counts.iter().filter(|n| **n > 0).count() as f64;
         let of_count = |n: &usize, present: f64, empty: f64| if *n > 0 { present } else { empty };
         Ok(Self {
             eta,
@@ -206,9 +206,10 @@ impl Objective for GroupDro {
         // A group without a training sample has weight 0.
         let trained = self.levels.iter().zip(&self.log_weights).filter(|(_, w)| w.is_finite()).map(|(level, _)| level);
         let equal = 1.0 / trained.clone().count() as f64;
-        let means =
-            "no weight of a group ever differed from equal weights by 5 %, so the losses of the groups had no effect";
-        let change = "raise `eta`: eta x steps x difference of the groups' losses must be of order 1";
+        let means = "no weight of a group ever differed from equal weights by 5 % on the mean over an epoch, so the losses \
+                     of the groups had no lasting effect";
+        let change = "raise `eta`: eta x steps x difference of the groups' losses must be of order 1; or lower it, if the \
+                      weights in steps.jsonl go from one group to the other";
         vec![unmoved_weights(trained, equal, means, change)]
     }
 

@@ -24,10 +24,11 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
+use super::compared::n_trained_groups;
 use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
-use super::{ObjectiveStrategy, Strategy, StrategyConfig, StrategySettings, TrainingCells};
-use crate::{FairnessError, LearnerSpec, check};
+use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells};
+use crate::{FairnessError, LearnerSpec, check, written};
 
 /// What makes a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ impl StrategySettings for SubgroupRebalancingConfig {
     fn validate(&self) -> Result<(), FairnessError> {
         let has_effect = self.mode != RebalancingMode::Reweigh || self.by == Cells::Group;
         let expected = "no value with mode = \"reweigh\", whose weights are those of group and event";
-        check("by", format!("{:?}", self.by), has_effect, expected)
+        check("by", written(self.by), has_effect, expected)
     }
 
     fn models_causes(&self) -> bool {
@@ -108,11 +109,14 @@ impl SubgroupRebalancing {
     /// Computes the weights from the training part.
     ///
     /// # Errors
-    /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one.
+    /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one, [`FairnessError::OneGroup`] if
+    /// groups alone are the cells and there is only one.
     pub fn new(config: &SubgroupRebalancingConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        if StrategyConfig::SubgroupRebalancing(*config).needs_groups() {
-            cells.require_groups("subgroup-rebalancing")?;
+        match config.by {
+            Cells::Group => n_trained_groups(cells, "subgroup-rebalancing").map(drop)?,
+            Cells::GroupXEvent => cells.require_groups("subgroup-rebalancing")?,
+            Cells::Event => {}
         }
         let of_sample = cells_of(config.by, &cells.groups, &cells.event);
         let (sampling, weights) = match config.mode {

@@ -78,7 +78,7 @@ impl TrainingConfig {
     /// Whether these settings end a training after `epochs`.
     pub(crate) fn is_over(&self, epochs: &[EpochReport]) -> bool {
         let n_done = epochs.len();
-        n_done >= self.epochs || (n_done > 0 && n_done >= best_epoch(epochs) + self.patience)
+        n_done >= self.epochs || (n_done > 0 && n_done >= best_epoch(epochs).saturating_add(self.patience))
     }
 }
 

@@ -125,7 +125,7 @@ impl ScheduleConfig {
                 (warm_up, factor.powi(n_drops).max(f64::MIN_POSITIVE))
             }
             Self::Cosine(CosineSchedule { warm_up, floor }) => {
-                let n_all = place.epochs * place.n_steps;
+                let n_all = place.epochs.saturating_mul(place.n_steps);
                 let n_after = n_all.saturating_sub(warm_up).max(1);
                 let share = (t.saturating_sub(warm_up) as f64 / n_after as f64).min(1.0);
                 let fallen = f64::midpoint(1.0, (std::f64::consts::PI * share).cos());
@@ -184,6 +184,10 @@ mod tests {
         assert_eq!(factors(cosine, 2, 1), [0.1, 0.2]);
         let step = ScheduleConfig::Step(StepSchedule { warm_up: 0, every: 1, factor: 0.1 });
         assert!(factors(step, 1, 400).iter().all(|factor| *factor > 0.0));
+        // More steps in all than can be counted: the beginning of the cosine is flat.
+        let cosine = ScheduleConfig::Cosine(CosineSchedule::default());
+        let place = Place { epoch: 1, step: 0, n_steps: 4, epochs: usize::MAX / 4 + 1 };
+        assert!((cosine.factor(place) - 1.0).abs() < 1e-12);
     }
 
     #[test]

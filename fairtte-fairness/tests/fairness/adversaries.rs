@@ -356,6 +356,41 @@ fn weights_move_with_the_last_of_the_batches_that_make_a_step() {
     }
 }
 
+// The first of two batches has both groups, the last none: the gradient that the adversary has from the first is not lost.
+#[test]
+fn a_step_that_ends_with_a_batch_without_groups_moves_the_adversary_by_the_batches_before() {
+    let study = Study::new(Table::new(240, 11), 11).without_batch_norm();
+    let batch = |half: usize, has_groups: bool| {
+        let rows: Vec<usize> = (half * BATCH..(half + 1) * BATCH).collect();
+        let mut batch = study.train.batch(&rows, &Device::flex().autodiff());
+        batch.groups.iter_mut().for_each(|group| *group = group.filter(|_| has_groups));
+        batch
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for config in four() {
+        let mut strategy = config.build(&study.spec, &study.cells).unwrap();
+        let second = match strategy.name() {
+            "laftr" => "adversary",
+            "lnl" => "predictor",
+            "odr" => "group-classifier",
+            _ => continue, // its adversaries are updated with the network
+        };
+        let weights = |strategy: &mut dyn Strategy| {
+            strategy.save(folder.path(), Saved::Everything).unwrap();
+            std::fs::read(folder.path().join(format!("{second}.weights.bpk"))).unwrap()
+        };
+        for (has_groups, moves) in [(true, true), (false, false)] {
+            let before = weights(strategy.as_mut());
+            let first = Accumulation { of: 2, last: false };
+            study.accumulate(strategy.as_mut(), &batch(0, has_groups), 0, first);
+            assert!(weights(strategy.as_mut()) == before, "{second} moves before the step is complete");
+            study.accumulate(strategy.as_mut(), &batch(1, false), 1, Accumulation { of: 2, last: true });
+            let is_moved = weights(strategy.as_mut()) != before;
+            assert_eq!(is_moved, moves, "{second}, groups in the first batch: {has_groups}");
+        }
+    }
+}
+
 /// Weights of the default `mlp` backbone, without a pattern that training would find.
 fn backbone_weights() -> Vec<u8> {
     let mut tensors = Vec::new();

@@ -5,6 +5,7 @@ use crate::common::{Study, Table};
 use fairtte_data::Sampling;
 use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Strategy, StrategyConfig, TrainingConfig};
+use fairtte_metrics::GroupId;
 use fairtte_survival::NnetSurvival;
 
 fn study() -> Study {
@@ -152,12 +153,12 @@ fn settings_without_effect_are_refused() {
         ),
         (
             "fair-representation = { stratum.kind = \"event\" }",
-            "Event",
+            "event",
             "stratum is VALUE, expected no value without conditional = true",
         ),
         (
             "laftr = { mode = \"dp\", stratum.kind = \"event\" }",
-            "Event",
+            "event",
             "stratum is VALUE, expected no value with mode = \"dp\", which reads no stratum",
         ),
         (
@@ -205,8 +206,8 @@ fn settings_without_effect_are_refused() {
             "missing-attribute is VALUE, expected average, unless inference = \"own-group\"",
         ),
         (
-            "subgroup-rebalancing = { mode = \"reweigh\", by = \"event\" }",
-            "Event",
+            "subgroup-rebalancing = { mode = \"reweigh\", by = \"group-x-event\" }",
+            "group-x-event",
             "by is VALUE, expected no value with mode = \"reweigh\", whose weights are those of \
              group and event",
         ),
@@ -293,6 +294,26 @@ fn strategies_of_groups_refuse_a_training_part_without_any() {
             format!("strategy {name} needs groups, but no training sample has a value of attribute \"group\"");
         assert_eq!(built.err().map(|error| error.to_string()), needs_groups.then_some(expected), "{name}");
     }
+}
+
+/// With one group they would train as `erm`, or on resampled data, without a word. Maps of `recalibration` are of use there
+/// too, and cells of group and event are two.
+#[test]
+fn strategies_that_compare_groups_refuse_a_training_part_of_one() {
+    let mut table = Table::new(240, 13);
+    table.groups.fill(Some(GroupId(0)));
+    let study = Study::new(table, 13);
+    for (name, needs_groups, ..) in ABOUT {
+        let built = parsed(&format!("{name} = {{}}")).build(&study.spec, &study.cells);
+        let expected = format!(
+            "strategy {name} needs at least two groups, but all training samples with a value of attribute \"group\" \
+             are in group level 0"
+        );
+        let is_refused = needs_groups && name != "recalibration";
+        assert_eq!(built.err().map(|error| error.to_string()), is_refused.then_some(expected), "{name}");
+    }
+    let of_both = parsed("subgroup-rebalancing = { by = \"group-x-event\" }");
+    assert!(of_both.build(&study.spec, &study.cells).is_ok());
 }
 
 /// Two samples of a batch of eight in the worst quarter are too few.

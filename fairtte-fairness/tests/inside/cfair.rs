@@ -67,7 +67,7 @@ fn weights_of_the_training_part_are_those_of_the_worked_cases() {
     let p = |a: usize, y: usize| number(&joint[format!("A{a}Y{y}")]);
     // As many training samples per cell as make these shares.
     let counts: Vec<Vec<usize>> = (0..2).map(|y| (0..2).map(|a| whole(1000.0 * p(a, y)) as usize).collect()).collect();
-    let weights = training_weights(&counts);
+    let weights = training_weights(&counts, &[1.0; 2]);
     let Weights::Training(table) = &weights else { panic!("weights of the training part") };
     compared.same("weights", &table.concat(), &right["expected"]["weight_by_stratum_then_group"]);
     let swapped = (0..2).map(|y| (0..2).map(|a| (p(y, 0) + p(y, 1)) / p(y, a)).collect()).collect();
@@ -82,6 +82,42 @@ fn weights_of_the_training_part_are_those_of_the_worked_cases() {
     }
     println!("CFair, weights of the training part: {} numbers of 2 cases compared", compared.n);
     assert_eq!(compared.n, 14);
+}
+
+// Cells of 90 and 10 samples, and of 30 and 30: groups of 120 and 40. Drawn equally often, a sample of the second comes
+// three times as often as one of the first: 90 to 30, and 30 to 90.
+#[test]
+fn weights_of_the_training_part_follow_the_balanced_sampler() {
+    let counts = [vec![90, 10], vec![30, 30]];
+    let weights = training_weights(&counts, &[1.0 / 120.0, 1.0 / 40.0]);
+    let Weights::Training(table) = weights else { panic!("weights of the training part") };
+    for (found, expected) in table.concat().iter().zip([4.0 / 3.0, 4.0, 4.0, 4.0 / 3.0]) {
+        assert!((found - expected).abs() < 1e-12, "{table:?}");
+    }
+    // The weights of a cell's samples, as often as they are drawn, sum to the same for every group of a stratum.
+    let setting = Setting::new();
+    let training = setting.world.cells();
+    let outcomes = IntervalTargets { index: training.interval.clone(), event: training.event.clone() };
+    let mut tables = Vec::new();
+    for balanced_sampler in [false, true] {
+        let config = CfairConfig { weights: CfairWeights::Training, balanced_sampler, ..CfairConfig::default() };
+        let cfair = Cfair::new(&config, &setting.world.spec(), &training).unwrap();
+        let all_once = vec![1.0; training.groups.len()];
+        let drawn = if let Sampling::Weighted(weights) = cfair.sampling() { weights } else { all_once };
+        let Weights::Training(table) = &cfair.weights else { panic!("weights of the training part") };
+        let strata = cfair.strata.of(&outcomes);
+        for (y, weights) in table.iter().enumerate() {
+            let mass = |g: usize| -> f64 {
+                let is_of = |i: usize| training.groups[i].is_some_and(|group| group.index() == g);
+                let of_cell = |i: &usize| strata[*i] == Some(y) && is_of(*i);
+                (0..drawn.len()).filter(of_cell).map(|i| drawn[i]).sum::<f64>() * weights[g]
+            };
+            let (first, second) = (mass(0), mass(1));
+            assert!((first / second - 1.0).abs() < 1e-9, "{balanced_sampler}, stratum {y}: {first} {second}");
+        }
+        tables.push(table.concat());
+    }
+    assert!((tables[0][0] - tables[1][0]).abs() > 1e-2, "the groups of the table have equal shares: {tables:?}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn settings_out_of_range_or_without_effect_name_their_key() {
     assert_eq!(gamma, "gamma is 0.3, expected no value without kernels = \"single\"");
     let stratum = StratumConfig { kind: crate::strategies::StratumKind::Event, ..StratumConfig::default() };
     let stratum = message(FairRepresentationConfig { stratum, ..default });
-    assert_eq!(stratum, "stratum is Event, expected no value without conditional = true");
+    assert_eq!(stratum, "stratum is event, expected no value without conditional = true");
 }
 
 fn training_cells(n_groups: u32) -> TrainingCells {

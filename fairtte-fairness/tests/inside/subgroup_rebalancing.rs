@@ -153,6 +153,6 @@ fn gradients_agree_with_differences() {
 fn a_setting_without_effect_names_its_key() {
     let config = SubgroupRebalancingConfig { by: Cells::Event, mode: RebalancingMode::Reweigh };
     let message = config.validate().unwrap_err().to_string();
-    assert!(message.starts_with("by is Event, expected no value with mode"), "{message}");
+    assert!(message.starts_with("by is event, expected no value with mode"), "{message}");
     assert!(SubgroupRebalancingConfig { mode: RebalancingMode::Oversample, ..config }.validate().is_ok());
 }

@@ -59,5 +59,7 @@ fn a_training_ends_with_its_epochs_or_when_patience_runs_out_after_the_best() {
     assert!(over(10, &[false, false, false]));
     assert!(!over(2, &[true]));
     assert!(over(2, &[true, true]));
+    let without_end = TrainingConfig { epochs: usize::MAX, patience: usize::MAX, ..TrainingConfig::default() };
+    assert!(!without_end.is_over(&epochs(&[true, false])), "the last epoch of patience is beyond any number");
     assert_eq!([best_epoch(&[]), best_epoch(&epochs(&[true, false, true, false]))], [0, 3]);
 }

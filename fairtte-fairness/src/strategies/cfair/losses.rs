@@ -11,7 +11,8 @@ use crate::strategies::groups::weighted_sum;
 pub(super) enum Weights {
     /// 1 / number of samples of its cell in the batch: every group there has the same weight.
     Batch,
-    /// 1 / P(group | stratum) in training, `[n_strata][n_groups]`: equal weights of the groups on average.
+    /// 1 / P(group | stratum) in training, as samples are drawn, `[n_strata][n_groups]`: equal weights of the groups on
+    /// average.
     Training(Vec<Vec<f64>>),
 }
 
@@ -24,12 +25,13 @@ impl Weights {
     }
 }
 
-/// Weights 1 / P(group | stratum) from the number of training samples, `[n_strata][n_groups]`. A cell without one gets 0: no
-/// batch has a sample of it.
-pub(super) fn training_weights(counts: &[Vec<usize>]) -> Weights {
+/// Weights 1 / P(group | stratum) from the number of training samples, `[n_strata][n_groups]`, and how often one sample of
+/// each group is drawn, `[n_groups]`, up to a factor. A cell without a sample gets 0: no batch has one of it.
+pub(super) fn training_weights(counts: &[Vec<usize>], rates: &[f64]) -> Weights {
     let of_stratum = |counts: &Vec<usize>| {
-        let n = counts.iter().sum::<usize>() as f64;
-        counts.iter().map(|of_cell| if *of_cell > 0 { n / *of_cell as f64 } else { 0.0 }).collect()
+        let drawn: Vec<f64> = counts.iter().zip(rates).map(|(of_cell, rate)| *of_cell as f64 * rate).collect();
+        let n: f64 = drawn.iter().sum();
+        drawn.into_iter().map(|of_cell| if of_cell > 0.0 { n / of_cell } else { 0.0 }).collect()
     };
     Weights::Training(counts.iter().map(of_stratum).collect())
 }

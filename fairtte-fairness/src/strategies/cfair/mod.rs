@@ -11,7 +11,7 @@
 //! | `mode` | `cfair` | `cfair`, `cfair-eo` | task loss: every stratum weighs the same, or plain mean |
 //! | `lambda` | 0.1 | >= 0, search [0.01, 5] | weight of the adversaries; source 10, MEDFAIR 0.1 |
 //! | `scaling` | `reversal` | `reversal`, `both` | lambda scales what reaches the encoder, or the adversaries' steps too (source) |
-//! | `weights` | `batch` | `batch`, `training` | a sample counts 1/n of its cell in the batch, or 1/P(group given stratum) in training |
+//! | `weights` | `batch` | `batch`, `training` | a sample counts 1/n of its cell in the batch, or 1/P(group given stratum) in training, as samples are drawn |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
@@ -116,7 +116,9 @@ impl Cfair {
             CfairWeights::Training => {
                 let outcomes = IntervalTargets { index: cells.interval.clone(), event: cells.event.clone() };
                 let of_part = BatchCells::new(&cells.groups, &strata.of(&outcomes), (n_levels, n_strata));
-                training_weights(of_part.counts())
+                // By the balanced sampler all samples of a group together are drawn as often as those of any other.
+                let rate = |n: &usize| if config.balanced_sampler && *n > 0 { 1.0 / *n as f64 } else { 1.0 };
+                training_weights(of_part.counts(), &cells.counts().iter().map(rate).collect::<Vec<_>>())
             }
         };
         let learner = Learner::with_network(spec, |device| CfairNetwork::drawn(spec, n_levels, n_strata, device))?;

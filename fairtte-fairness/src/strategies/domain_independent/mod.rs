@@ -30,6 +30,7 @@ use burn::module::Module as _;
 use fairtte_models::Noise;
 use ndarray::Array2;
 
+use super::compared::n_trained_groups;
 use super::missing::known;
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, task_alone};
@@ -61,15 +62,15 @@ impl DomainIndependent {
     /// Builds the network for the groups of the training part.
     ///
     /// # Errors
-    /// As [`DomainIndependentConfig::validate`] and [`Learner::with_network`]; [`FairnessError::NoGroups`] if no training
-    /// sample has a group.
+    /// As [`DomainIndependentConfig::validate`] and [`Learner::with_network`]; [`FairnessError::NoGroups`] and
+    /// [`FairnessError::OneGroup`] without two groups in training.
     pub fn new(
         config: &DomainIndependentConfig,
         spec: &LearnerSpec,
         cells: &TrainingCells,
     ) -> Result<Self, FairnessError> {
         config.validate()?;
-        cells.require_groups(NAME)?;
+        n_trained_groups(cells, NAME)?;
         let counts = cells.counts();
         let learner = Learner::with_network(spec, |device| {
             DomainNetwork::new(&spec.network, counts.len(), spec.weights(NETWORK), device)

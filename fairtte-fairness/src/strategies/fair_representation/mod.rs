@@ -36,7 +36,7 @@ use super::{
     ExpectedBatch, Idle, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells, Warns,
     Watch,
 };
-use crate::{FairnessError, LearnerSpec, check, check_not_negative, check_positive};
+use crate::{FairnessError, LearnerSpec, check, check_not_negative, check_positive, written};
 
 pub use discrepancy::{Estimator, Kernels};
 
@@ -115,8 +115,7 @@ impl StrategySettings for FairRepresentationConfig {
         let has_effect = self.kernels == Kernels::Single || gamma.total_cmp(&default.gamma).is_eq();
         check("gamma", gamma, has_effect, "no value without kernels = \"single\"")?;
         let has_effect = self.conditional || self.stratum == default.stratum;
-        let kind = format!("{:?}", self.stratum.kind);
-        check("stratum", kind, has_effect, "no value without conditional = true")?;
+        check("stratum", written(self.stratum.kind), has_effect, "no value without conditional = true")?;
         self.stratum.validate()
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Laftr;
 use crate::strategies::batch_cells::BatchCells;
 use crate::strategies::{ExpectedBatch, Strategy, StrategySettings, StratumConfig, StratumKind, TrainingCells};
-use crate::{FairnessError, LearnerSpec, check, check_at_least, check_not_negative, check_positive};
+use crate::{FairnessError, LearnerSpec, check, check_at_least, check_not_negative, check_positive, written};
 
 /// The fairness criterion of the adversary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,12 +84,11 @@ impl StrategySettings for LaftrConfig {
         check_positive("adversary-learning-rate", rate)?;
         stratum.validate()?;
         let is_read = mode != LaftrMode::Dp || stratum == StratumConfig::default();
-        let kind = format!("{:?}", stratum.kind);
-        check("stratum", kind, is_read, "no value with mode = \"dp\", which reads no stratum")?;
+        check("stratum", written(stratum.kind), is_read, "no value with mode = \"dp\", which reads no stratum")?;
         let one_of_two = matches!(mode, LaftrMode::Eqopp0 | LaftrMode::Eqopp1);
         let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
         let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";
-        check("mode", format!("{mode:?}").to_lowercase(), fits, expected)
+        check("mode", written(mode), fits, expected)
     }
 
     fn models_masks(&self) -> bool {
@@ -98,9 +97,8 @@ impl StrategySettings for LaftrConfig {
 
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         let fits = self.mode == LaftrMode::Dp || expected.head.of_masks().is_none();
-        let mode = format!("{:?}", self.mode).to_lowercase();
         let expected_mode = "dp where masks are predicted: samples have no class within which parity could hold";
-        check("mode", mode, fits, expected_mode)?;
+        check("mode", written(self.mode), fits, expected_mode)?;
         self.stratum.check_head(expected.head)
     }
 

@@ -16,8 +16,9 @@
 //! group at every time, and between groups changes it, so that the overall C^td may move either way. `hazard-intercept` may
 //! change ranks within a group. `quantile` makes F(T) uniform in each group; it is the strongest and needs the most
 //! events. Isotonic regression per horizon is not offered for curves: those fitted at different horizons may cross, and its steps
-//! make ties. The probability of a class has two maps of its own (`probability.rs`): `platt`, which keeps the order within a group,
-//! and `isotonic`, which makes ties and needs more samples; curves have neither, and a class none of the others.
+//! make ties. The probability of a class has two maps of its own (`probability.rs`): `platt`, which keeps the order within a group
+//! (or turns it around, where the model ranks the group the wrong way round in the validation part), and `isotonic`, which makes ties
+//! and needs more samples; curves have neither, and a class none of the others.
 //!
 //! Finer grids and the Cox heads: maps are fitted at the cut points; `oe` and `quantile` map values of S, at any time;
 //! `hazard-intercept` stretches the cumulative hazard evenly within each interval. A group without a validation row keeps its
