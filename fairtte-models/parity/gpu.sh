@@ -40,7 +40,7 @@
 #
 # A call that fails or is ended is reported and the next one begins; the exit code is then 1.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 results=${1:?usage: gpu.sh RESULTS [DEVICE ..]}
 shift

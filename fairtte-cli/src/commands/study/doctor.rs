@@ -12,6 +12,7 @@ use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::plural::counted;
+use crate::shell::quoted;
 use crate::study::{
     Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions,
 };
@@ -158,7 +159,11 @@ impl Trials {
         }
         vec![Finding {
             what: format!("{} failed for good: places {}", counted(places.len(), "trial"), some(&places)),
-            help: format!("`fairtte study trial {} {} --again` tries the first again", folder.display(), places[0]),
+            help: format!(
+                "`fairtte study trial {} {} --again` tries the first again",
+                quoted(&folder.display().to_string()),
+                places[0]
+            ),
         }]
     }
 
@@ -259,6 +264,8 @@ mod tests {
         assert_eq!(of(trials.machines()), ["3 failures on n1"], "n2 has two; a data error is not the machine's");
         assert_eq!(of(trials.memory(&[])), ["1 trial killed: places 3"]);
         assert_eq!(of(trials.given_up(Path::new("s"))), ["2 trials failed for good: places 3, 5"]);
+        let found = trials.given_up(Path::new("my studies/a"));
+        assert_eq!(found[0].help, "`fairtte study trial 'my studies/a' 3 --again` tries the first again");
         let queue = Queue { tasks: vec![task(1, TaskState::Running, "None"), task(2, TaskState::Held, "JobHeldUser")] };
         let stale = Duration::from_mins(10);
         let gone = trials.gone(Some(&queue), stale);

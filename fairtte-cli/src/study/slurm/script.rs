@@ -47,7 +47,7 @@ pub(crate) fn script(slurm: &Slurm, name: &str, folder: &Path) -> Result<String,
     let before = slurm.container.as_deref().map(|container| format!("{} ", container.trim())).unwrap_or_default();
     let command = format!("{before}{} study trial {folder}", quoted(&program.display().to_string()));
     let mut options = vec![format!("--job-name={}", job_name(name))];
-    options.extend(slurm.options());
+    options.extend(slurm.options().iter().map(|option| in_head(option)));
     let names = Names { name: name.replace(char::is_control, " "), options, command: command.clone(), folder };
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -71,6 +71,19 @@ pub(crate) fn script(slurm: &Slurm, name: &str, folder: &Path) -> Result<String,
 fn job_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     name.chars().take(40).map(plain).collect()
+}
+
+/// An option for a line `#SBATCH`, which sbatch divides at spaces and ends at `#`: such a value is put in quotes, unless a person has
+/// written some.
+fn in_head(option: &str) -> String {
+    match option.split_once('=') {
+        Some((name, value))
+            if value.contains(|c: char| c.is_whitespace() || c == '#') && !value.contains(['"', '\'', '\\']) =>
+        {
+            format!("{name}=\"{}\"", value.replace('#', "\\#"))
+        }
+        _ => option.to_owned(),
+    }
 }
 
 /// A call of `sbatch`: an array.
@@ -155,6 +168,23 @@ mod tests {
             text.contains(&format!("{} study trial /s $places", std::env::current_exe().unwrap().display())),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_value_with_spaces_is_one_word_of_a_line_for_sbatch() {
+        // As `_get_argument` of sbatch reads a line: quotes hold spaces together, a backslash takes the next character as it is.
+        for (option, line) in [
+            ("--exclude=n7", "--exclude=n7"),
+            ("--comment=films of 2024", "--comment=\"films of 2024\""),
+            ("--comment=run #3", "--comment=\"run \\#3\""),
+            ("--constraint=\"a100 & ib\"", "--constraint=\"a100 & ib\""),
+            ("-wn1", "-wn1"),
+        ] {
+            assert_eq!(in_head(option), line);
+        }
+        let extra = vec!["--comment=films of 2024".to_owned()];
+        let text = script(&Slurm { extra, ..Slurm::default() }, "x", Path::new("/s")).unwrap();
+        assert!(text.contains("\n#SBATCH --comment=\"films of 2024\"\n"), "{text}");
     }
 
     #[test]

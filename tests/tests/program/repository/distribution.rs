@@ -167,6 +167,50 @@ fn the_wheel_has_the_version_of_the_workspace_and_holds_a_program() {
 }
 
 #[test]
+fn every_crate_has_the_version_of_the_workspace_also_in_the_lock_files() {
+    let manifest = table("Cargo.toml");
+    let version = manifest["workspace"]["package"]["version"].clone();
+    let dependencies = manifest["workspace"]["dependencies"].as_table().unwrap();
+    let ours: Vec<_> = dependencies.iter().filter(|(name, _)| name.starts_with("fairtte-")).collect();
+    assert!(ours.len() >= 10, "{ours:?}");
+    for (name, dependency) in ours {
+        assert_eq!(dependency["version"], version, "{name} under [workspace.dependencies]");
+    }
+    for path in ["Cargo.lock", "python/Cargo.lock"] {
+        let lock = table(path);
+        let packages = lock["package"].as_array().unwrap().iter();
+        let ours: Vec<_> =
+            packages.filter(|package| package["name"].as_str().unwrap().starts_with("fairtte-")).collect();
+        assert!(ours.len() >= 5, "{path}: {ours:?}");
+        for package in ours {
+            assert_eq!(package["version"], version, "{path}: {}", package["name"]);
+        }
+    }
+}
+
+#[test]
+fn the_python_package_holds_the_licences_of_the_workspace() {
+    let project = table("python/pyproject.toml");
+    let named = project["project"]["license-files"].as_array().unwrap().iter().map(|path| path.as_str().unwrap());
+    let named: Vec<&str> = named.collect();
+    assert_eq!(named, ["LICENSE-MIT", "LICENSE-APACHE"]);
+    for path in named {
+        assert!(read(&format!("python/{path}")) == read(path), "python/{path} differs from {path}");
+    }
+}
+
+#[test]
+fn every_program_that_is_installed_or_released_has_the_packages_of_the_lock_file() {
+    // What the changelog says of earlier versions stays as it was.
+    for path in COMMANDS.into_iter().filter(|path| *path != "CHANGELOG.md") {
+        let text = read(path);
+        for unlocked in ["cargo install --path", "cargo build --release"] {
+            assert!(!text.contains(unlocked), "{path}: {unlocked}, expected --locked");
+        }
+    }
+}
+
+#[test]
 fn every_action_of_the_release_is_pinned_to_a_commit() {
     let text = read(".github/workflows/release.yml");
     let actions: Vec<&str> =
