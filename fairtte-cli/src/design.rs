@@ -14,15 +14,11 @@ use ndarray::Array2;
 use crate::CliError;
 use crate::baseline::{CovariateColumn, CovariateKind};
 
-/// Names of the features that an estimator reads. Where it needs independent columns, the first level of a category is the reference and
-/// has none, unless no feature says that a value is missing: samples without one are the reference then, and every level has a column.
-pub(crate) fn chosen(encodings: &TabularFeatures, columns: Columns) -> Vec<String> {
-    without_references(encodings, columns, |column, _| column.n_missing == 0 || column.indicator)
-}
-
-/// The same of a fit to `rows`: of categories that are missing in the same of them only the first has a column per level, because the
-/// levels of each add up to the same.
-pub(crate) fn chosen_for(
+/// Names of the features that an estimator reads, of a fit to `rows`. Where it needs independent columns, the first level of a category is
+/// the reference and has none. A category without a feature that says that a value is missing has a column per level: samples without a
+/// value are the reference then. Of those that are missing in the same rows only the first has, because the levels of each add up to the
+/// same.
+pub(crate) fn chosen(
     encodings: &TabularFeatures,
     columns: Columns,
     matrix: &FeatureMatrix,
@@ -30,7 +26,7 @@ pub(crate) fn chosen_for(
 ) -> Vec<String> {
     // Which rows have a value: all, as of the constant, then as of the categories before.
     let mut known = vec![vec![true; rows.len()]];
-    without_references(encodings, columns, |column, features| {
+    let mut has_reference = |column: &FittedColumn, features: Range<usize>| {
         let has_value = |row: &usize| matrix.row(*row)[features.clone()].iter().any(|value| *value > 0.0);
         let own: Vec<bool> = rows.iter().map(has_value).collect();
         let adds_nothing = column.indicator || known.contains(&own);
@@ -38,16 +34,7 @@ pub(crate) fn chosen_for(
             known.push(own);
         }
         adds_nothing
-    })
-}
-
-/// The names of all features but the first level of each category for which `has_reference` says so, given its place among the features,
-/// where columns must be independent.
-fn without_references(
-    encodings: &TabularFeatures,
-    columns: Columns,
-    mut has_reference: impl FnMut(&FittedColumn, Range<usize>) -> bool,
-) -> Vec<String> {
+    };
     let mut first = 0;
     let of_column = |column: &FittedColumn| {
         let features = first..first + column.n_features();
@@ -230,16 +217,18 @@ mod tests {
         let table = table_of(&[("age", ["40", "50", "60", ""]), ("sex", ["F", "M", "F", "M"])]);
         let encodings = encode_covariates(&table, &[0, 1, 2, 3]).unwrap();
         let matrix = encodings.encode(&table).unwrap();
-        assert_eq!(chosen(&encodings, Columns::Any), ["age", "age:missing", "sex=F", "sex=M"]);
-        let names = chosen(&encodings, Columns::Independent);
+        let all = [0, 1, 2, 3];
+        assert_eq!(chosen(&encodings, Columns::Any, &matrix, &all), ["age", "age:missing", "sex=F", "sex=M"]);
+        let names = chosen(&encodings, Columns::Independent, &matrix, &all);
         assert_eq!(names, ["age", "age:missing", "sex=M"]);
         let found = columns(&matrix, &names, &[3, 1]).unwrap();
         assert_eq!(found, ndarray::array![[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]);
         assert!(columns(&matrix, &["height".to_owned()], &[0]).is_err());
         // Of a missing category its own feature tells.
         let told = table_of(&[("sex", ["F", "M", "", "M"]), ("site", ["A", "B", "A", "B"])]);
-        let encodings = encode_covariates(&told, &[0, 1, 2, 3]).unwrap();
-        assert_eq!(chosen(&encodings, Columns::Independent), ["sex=M", "sex:missing", "site=B"]);
+        let encodings = encode_covariates(&told, &all).unwrap();
+        let matrix = encodings.encode(&told).unwrap();
+        assert_eq!(chosen(&encodings, Columns::Independent, &matrix, &all), ["sex=M", "sex:missing", "site=B"]);
     }
 
     #[test]
@@ -253,22 +242,21 @@ mod tests {
         let all = [0, 1, 2, 3, 4];
         let encodings = encoded_by_means(&table, &all);
         let matrix = encodings.encode(&table).unwrap();
-        let names = chosen(&encodings, Columns::Independent);
-        assert_eq!(names, ["sex=F", "sex=M", "site=A", "site=B", "ward=X", "ward=Y", "grade=low"]);
         // Levels of sex and of site add up to the same: one of them has a reference.
-        let names = chosen_for(&encodings, Columns::Independent, &matrix, &all);
+        let names = chosen(&encodings, Columns::Independent, &matrix, &all);
         assert_eq!(names, ["sex=F", "sex=M", "site=B", "ward=X", "ward=Y", "grade=low"]);
         // Without the rows in which something is missing every category has one.
-        let names = chosen_for(&encodings, Columns::Independent, &matrix, &[1, 3, 4]);
+        let names = chosen(&encodings, Columns::Independent, &matrix, &[1, 3, 4]);
         assert_eq!(names, ["sex=M", "site=B", "ward=Y", "grade=low"]);
-        assert_eq!(chosen_for(&encodings, Columns::Any, &matrix, &all), encodings.names());
+        assert_eq!(chosen(&encodings, Columns::Any, &matrix, &all), encodings.names());
     }
 
     #[test]
     fn a_column_of_the_table_stands_for_its_features() {
         let table = table_of(&[("age", ["40", "50", "60"]), ("site", ["A", "B", "C"])]);
-        let encodings = encode_covariates(&table, &[0, 1, 2]).unwrap();
-        let names = chosen(&encodings, Columns::Independent);
+        let all = [0, 1, 2];
+        let encodings = encode_covariates(&table, &all).unwrap();
+        let names = chosen(&encodings, Columns::Independent, &encodings.encode(&table).unwrap(), &all);
         assert_eq!(names, ["age", "site=B", "site=C"]);
         assert_eq!(named("site", &names, &encodings), ["site=B", "site=C"]);
         assert_eq!(named("site", &encodings.names(), &encodings), ["site=A", "site=B", "site=C"]);

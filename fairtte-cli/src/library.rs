@@ -81,7 +81,7 @@ pub fn coverage_notes(input: &ScoredCohort<'_>, settings: &EvaluationSettings) -
 /// # Errors
 /// [`MetricError::TrainingTimesDisagree`] with the factor that would make the times agree.
 pub fn training_warnings(train: &Outcomes, evaluated: &Outcomes) -> Result<Vec<String>, MetricError> {
-    Ok(about_training(train, evaluated)?.into_iter().map(|warning| warning.text).collect())
+    Ok(about_training(Some(train), evaluated)?.into_iter().map(|warning| warning.text).collect())
 }
 
 /// What must be read before the numbers of an evaluation: that all curves are equal, that the ranking is not shown to be better

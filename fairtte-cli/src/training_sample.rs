@@ -4,12 +4,13 @@ use fairtte_metrics::evaluation::check_training_times;
 use fairtte_metrics::{MetricError, Outcomes};
 use fairtte_records::{TRAINING_SAMPLE, Warning};
 
-/// Checks that the times of `train` are in the unit of the `evaluated` ones, and warns of times that look like another unit, and of a
-/// sample without events or without censored samples, whose weights mean something else. An event of any cause is one.
+/// Checks that the times of `train`, if there is one, are in the unit of the `evaluated` ones, and warns of times that look like another
+/// unit, and of a sample without events or without censored samples, whose weights mean something else. An event of any cause is one.
 ///
 /// # Errors
 /// [`MetricError::TrainingTimesDisagree`] where the times hardly overlap.
-pub(crate) fn about_training(train: &Outcomes, evaluated: &Outcomes) -> Result<Option<Warning>, MetricError> {
+pub(crate) fn about_training(train: Option<&Outcomes>, evaluated: &Outcomes) -> Result<Option<Warning>, MetricError> {
+    let Some(train) = train else { return Ok(None) };
     match check_training_times(train, evaluated) {
         // A sample at much higher risk looks the same.
         Err(error @ MetricError::TrainingTimesDisagree { is_far: false, .. }) => {
@@ -49,7 +50,7 @@ mod tests {
         let of = |events: [bool; 4]| Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], events.to_vec()).unwrap();
         let mixed = of([true, false, true, true]);
         let text = |train: [bool; 4], evaluated: &Outcomes| {
-            about_training(&of(train), evaluated).unwrap().map(|warning| warning.text)
+            about_training(Some(&of(train)), evaluated).unwrap().map(|warning| warning.text)
         };
         let without = text([false; 4], &mixed).unwrap();
         assert!(
@@ -67,7 +68,7 @@ mod tests {
             let (times, events) = (0..200).map(time).map(|time| (time.min(years), time <= years)).unzip();
             Outcomes::new(times, events).unwrap()
         };
-        let unlike = about_training(&followed(0.05, 10.0), &followed(0.5, 1.0)).unwrap().unwrap().text;
+        let unlike = about_training(Some(&followed(0.05, 10.0)), &followed(0.5, 1.0)).unwrap().unwrap().text;
         assert!(unlike.starts_with("Look at the unit of time: the training times go up to 10 and"), "{unlike}");
         assert_eq!(text([true, false, false, false], &mixed), None);
         assert_eq!(text([true; 4], &of([true; 4])), None);

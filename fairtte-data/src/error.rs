@@ -146,7 +146,7 @@ pub enum DataError {
         place: Place,
     },
     /// A row of samples has no name.
-    #[error("the sample name in row {} is empty ({place})", place.row)]
+    #[error("the name of the sample is empty, expected one in every row ({place})")]
     NoSampleName {
         /// File and row.
         place: Place,

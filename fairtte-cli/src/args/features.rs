@@ -84,7 +84,8 @@ mod with_training {
         /// Weights: an epoch (counted from 1) or the selection rule that chose one; those of `training.monitor` if not given
         #[arg(long, value_name = "EPOCH|RULE", conflicts_with = "pretrained")]
         pub epoch: Option<String>,
-        /// File to write (Parquet); `features-LAYER.parquet` in the run folder if not given
+        /// File to write, which ends in .parquet; its record beside it ends in .json. `features-LAYER.parquet` in the run folder
+        /// if not given
         #[arg(short, long, value_name = "FILE")]
         pub output: Option<PathBuf>,
         /// Samples that the run was not trained on, instead of its own

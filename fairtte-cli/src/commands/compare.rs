@@ -55,6 +55,7 @@ pub(super) struct CompareConfig {
     estimator: BTreeMap<String, toml::Table>,
     /// Settings by name of the strategy.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
+    #[serde(default)]
     strategy: BTreeMap<String, toml::Table>,
 }
 
@@ -247,6 +248,11 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
         return Err(CliError::setting("compare", message, Some("`fairtte train` runs this file")));
     }
     let mut config: CompareConfig = merged.only("compare").into_config()?;
+    if config.strategy.is_empty() && config.estimator.is_empty() {
+        let message =
+            "nothing to compare, expected a table [compare.strategy.NAME] or [compare.estimator.NAME]".to_owned();
+        return Err(CliError::setting("compare", message, None));
+    }
     config.strategy.entry(config.base.clone()).or_default();
     check_share("compare.tolerated-loss", config.tolerated_loss)?;
     if config.folds == 0 {

@@ -51,6 +51,7 @@ struct FeatureRecord {
 pub(super) fn run(arguments: &Features) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     let started = Instant::now();
+    arguments.output.as_deref().map_or(Ok(()), require_own)?;
     let (path, record) = rayon::scope(|_| match (&arguments.run, &arguments.pretrained) {
         (Some(run), _) => of_run(run, arguments),
         (None, Some(file)) => of_file(file, arguments),
@@ -223,6 +224,24 @@ fn encoder_of(file: &Path, run: &RunFile, device: &Device) -> Result<(fairtte_mo
     Ok((encoder, hash))
 }
 
+/// Refuses a file that is not Parquet by its name, and one beside which a JSON file of something else would be overwritten.
+fn require_own(output: &Path) -> Result<(), CliError> {
+    let refused = |message: String| Err(CliError::setting("--output", message, None));
+    if output.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("parquet")) {
+        return refused(format!("\"{}\", expected a name that ends in .parquet", output.display()));
+    }
+    let beside = output.with_extension("json");
+    let is_record = |bytes: Vec<u8>| {
+        let content = serde_json::from_slice::<serde_json::Value>(&bytes).unwrap_or_default();
+        ["layer", "weights", "inputs"].iter().all(|key| content.get(key).is_some())
+    };
+    if !beside.exists() || std::fs::read(&beside).is_ok_and(is_record) {
+        return Ok(());
+    }
+    let file = beside.display();
+    refused(format!("{file} would be overwritten and is no record of features, expected another name"))
+}
+
 /// Writes the features of `rows` and their record; nothing to do if both are there already. Returns the number of
 /// features.
 fn write(
@@ -251,4 +270,38 @@ fn write(
     write_json(&beside, &FeatureRecord { n_features: n, ..record.clone() })?;
     std::fs::remove_dir_all(&work).map_err(|source| DataError::Write { path: work, source })?;
     Ok(n)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn a_file_beside_the_features_is_replaced_only_if_it_is_their_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["cohort.csv", "cohort.json", "cohort"] {
+            let error = require_own(&at(name)).unwrap_err().to_string();
+            assert!(error.ends_with("expected a name that ends in .parquet"), "{error}");
+        }
+        assert!(require_own(&at("cohort.parquet")).is_ok());
+        let record = FeatureRecord {
+            network: "runs/films".into(),
+            epoch: Some(3),
+            weights: "0a".to_owned(),
+            layer: Layer::Backbone,
+            data: "all samples".to_owned(),
+            inputs: "1b".to_owned(),
+            n: 2,
+            n_features: 4,
+        };
+        write_json(&at("cohort.json"), &record).unwrap();
+        assert!(require_own(&at("cohort.parquet")).is_ok());
+        for other in ["{\"name\": \"site\"}", "[]", "", "{\"layer\": \"roof\"}"] {
+            std::fs::write(at("cohort.json"), other).unwrap();
+            let error = require_own(&at("cohort.parquet")).unwrap_err().to_string();
+            assert!(error.contains("cohort.json would be overwritten and is no record"), "{other}: {error}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, page, termi
 
 /// Largest relative loss of the base's metric, if none is given.
 const TOLERATED_LOSS: f64 = 0.05;
+/// Settings of an evaluation that a choice has none of: its metrics are fixed, and it has neither gaps by chance nor curves over time.
+const WITHOUT_EFFECT: [&str; 4] = ["metrics", "permutations", "over-time", "thresholds"];
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
@@ -23,6 +25,11 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
         let message =
             "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN".to_owned();
         return Err(CliError::setting("sensitivity", message, None));
+    }
+    let mut keys = arguments.set.iter().filter_map(|set| set.split('=').next());
+    if let Some(key) = keys.find(|key| WITHOUT_EFFECT.contains(key)) {
+        let message = "it has no effect on a choice, expected a setting that has, such as replicates, level or seed";
+        return Err(CliError::setting(key, message.to_owned(), None));
     }
     let runs = Runs::below(&arguments.runs)?;
     let settings = settings(Some(runs.evaluation()), &arguments.set, None)?;

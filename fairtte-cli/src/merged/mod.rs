@@ -52,8 +52,17 @@ pub(crate) struct Merged {
 impl Merged {
     /// Adds a file; returns whether it names a data set.
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<bool, CliError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
+        let failed = |source| {
+            // The folders of runs and studies have the file that they were made of.
+            let named = ["run.toml", "study.toml"].into_iter().find(|name| path.join(name).is_file());
+            let source = match named {
+                Some(name) => std::io::Error::other(format!("it is a folder, expected a file such as its {name}")),
+                None if path.is_dir() => std::io::Error::other("it is a folder, expected a TOML file"),
+                None => source,
+            };
+            CliError::ReadRunFile { path: path.to_owned(), source }
+        };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
         self.add_text(&text, &path.display().to_string())
     }
 

@@ -225,6 +225,14 @@ fn all_pairs_are_those_with_the_base_and_then_the_others() {
 }
 
 #[test]
+fn pairs_without_a_difference_do_not_count_for_what_can_be_found() {
+    // Eight pairs, of which three differ: p is at least 2 / 2^3.
+    let rows: Vec<Vec<f64>> = (0..8).map(|k| vec![1.0, if k < 3 { 2.0 } else { 1.0 }]).collect();
+    let said = only(&table(&rows), &question(Goal::LowerIsBetter)).verdict.pop().unwrap();
+    assert!(said.contains(" With 3 pairs whose values differ no p can be below 0.25, which is more than"), "{said}");
+}
+
+#[test]
 fn a_difference_is_named_and_reach_is_not_mentioned_where_it_is_there() {
     let rows: Vec<Vec<f64>> = (1..=8).map(|k| vec![f64::from(k), 0.5 * f64::from(k)]).collect();
     let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();

@@ -144,18 +144,20 @@ impl About {
         format!("{family}: none differs (smallest, {pair}).{}", self.out_of_reach(&tested, n_family))
     }
 
-    /// Says if the pairs are too few for any p value at the level.
+    /// Says if the pairs are too few for any p value at the level. Those without a difference are dropped by the test.
     fn out_of_reach(&self, tested: &[&PairTest], n_family: usize) -> String {
-        let most = tested.iter().map(|pair| pair.n_pairs).max().unwrap_or(0);
+        let most_of = |count: fn(&PairTest) -> usize| tested.iter().map(|pair| count(pair)).max().unwrap_or(0);
+        let (n_pairs, most) = (most_of(|pair| pair.n_pairs), most_of(|pair| pair.n_pairs - pair.n_zero));
         let sides = if self.alternative == Alternative::TwoSided { 2.0 } else { 1.0 };
-        let smallest = sides * 0.5_f64.powi(i32::try_from(most).unwrap_or(i32::MAX));
+        let smallest = (sides * 0.5_f64.powi(i32::try_from(most).unwrap_or(i32::MAX))).min(1.0);
         if smallest * n_family as f64 <= self.level {
             return String::new();
         }
+        let pairs = counted(most, "pair");
+        let pairs = if most < n_pairs { format!("{pairs} whose values differ") } else { pairs };
         format!(
-            " With {} no p can be below {}, which is more than {} after the adjustment: these tests cannot find a \
+            " With {pairs} no p can be below {}, which is more than {} after the adjustment: these tests cannot find a \
              difference.",
-            counted(most, "pair"),
             short(smallest),
             short(self.level)
         )

@@ -6,7 +6,7 @@ use fairtte_metrics::evaluation::on_front;
 use super::flat::csv;
 use super::horizon;
 use super::seeds::{Mean, gap_change, over_seeds};
-use super::table::{Medium, RANKS, name, number, p_value, preamble, ranks, title, with_sign};
+use super::table::{Medium, RANKS, all_ranks, name, number, p_value, preamble, title, with_sign};
 use super::verdict::{Block, Change, Scores, Standing, Verdict};
 use crate::CliError;
 use crate::report::{ChoiceBlock, ChoicePage, ChoiceRow, Place, listed};
@@ -40,7 +40,7 @@ pub(crate) fn page(verdict: &Verdict) -> Result<ChoicePage<'static>, CliError> {
         paragraphs: preamble(verdict, Medium::Page),
         blocks: verdict.blocks.iter().map(|block| of_block(block, verdict)).collect(),
         about_ranks: RANKS,
-        ranks: verdict.ranks.iter().map(ranks).collect(),
+        ranks: all_ranks(verdict),
         not_trained: not_trained.collect(),
         csv: csv(verdict)?,
     })

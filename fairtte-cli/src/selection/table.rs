@@ -2,7 +2,7 @@
 //! for the difference between groups.
 
 use crate::plural::counted;
-use crate::report::wrap;
+use crate::report::{short, wrap};
 
 use super::horizon;
 use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role, Rule, Spread, Standing, Verdict};
@@ -37,7 +37,7 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
     if !verdict.ranks.is_empty() {
         lines.push(String::new());
         lines.extend(wrap(RANKS, WIDTH));
-        lines.extend(verdict.ranks.iter().map(ranks).flat_map(|text| wrap(&text, WIDTH)));
+        lines.extend(all_ranks(verdict).iter().flat_map(|text| wrap(text, WIDTH)));
     }
     for run in &verdict.not_trained {
         lines.push(String::new());
@@ -62,7 +62,7 @@ pub(crate) fn markdown(verdict: &Verdict) -> String {
     }
     if !verdict.ranks.is_empty() {
         lines.push(format!("\n### Ranks over blocks\n\n{RANKS}\n"));
-        lines.extend(verdict.ranks.iter().map(|comparison| format!("- {}", ranks(comparison))));
+        lines.extend(all_ranks(verdict).iter().map(|text| format!("- {text}")));
     }
     if !verdict.not_trained.is_empty() {
         lines.push("\nNot trained:\n".to_owned());
@@ -73,7 +73,8 @@ pub(crate) fn markdown(verdict: &Verdict) -> String {
 
 pub(super) const RANKS: &str = "Average ranks (1 is best) over blocks of attribute and training seed, each with the model that is \
                      chosen among the trainings of its seed. All blocks share the test subjects: p says whether trainings \
-                     differ on these subjects, not in the population.";
+                     differ on these subjects, not in the population. Every metric and gap has a test of its own, and none is \
+                     adjusted for the others.";
 
 pub(super) fn title(block: &Block, verdict: &Verdict) -> String {
     let better = if block.higher_is_better { "higher" } else { "lower" };
@@ -93,7 +94,7 @@ pub(super) enum Medium {
 pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
     let Verdict { base, n_folds, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
     let control = if verdict.rule == Rule::Fairest { format!("{base}, chosen like the others") } else { base.clone() };
-    let level = 100.0 * verdict.level;
+    let level = short(100.0 * verdict.level);
     let units = match medium {
         Medium::Text => {
             "The metric changes in percent of that row, a difference between groups in units of the metric."
@@ -132,13 +133,13 @@ pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
             ),
         };
         text.push(format!(
-            "In brackets: {level:.0} % percentile intervals of {replicates} bootstrap draws of subjects, the same for all \
+            "In brackets: {level} % percentile intervals of {replicates} bootstrap draws of subjects, the same for all \
              models. {trainings}"
         ));
         text.push(format!(
             "p: two-sided, of no change. Holm: p adjusted for all changes of both tables of a block; * where it is at most \
-             {:.2}. Only those are called different.",
-            1.0 - verdict.level
+             {}. Only those are called different.",
+            short(1.0 - verdict.level)
         ));
         text.extend(too_few_draws(verdict));
     }
@@ -155,7 +156,7 @@ pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
 
 fn rule_sentence(verdict: &Verdict) -> String {
     let base = &verdict.base;
-    let tolerated = 100.0 * verdict.tolerated_loss;
+    let tolerated = short(100.0 * verdict.tolerated_loss);
     let of = match verdict.tolerated_loss_of {
         LossOf::Metric => format!("of the metric of {base}"),
         LossOf::Skill => {
@@ -166,7 +167,7 @@ fn rule_sentence(verdict: &Verdict) -> String {
         Rule::Fairest => format!(
             "Chosen in the validation part: of {base} the weights with the best metric; of every other strategy, and of \
              \"{base}, chosen like the others\", those with the smallest gap between groups among those that lose at most \
-             {tolerated:.0} % {of}."
+             {tolerated} % {of}."
         ),
         Rule::Overall => "Chosen in the validation part: the weights with the best metric over all samples.".to_owned(),
         Rule::Minimax => {
@@ -374,7 +375,12 @@ fn lines_of(row: &[String], columns: &[(usize, usize)]) -> Vec<String> {
     (0..n_lines).map(line).collect()
 }
 
-pub(super) fn ranks(comparison: &RankComparison) -> String {
+/// The ranks over blocks, a text per metric and gap.
+pub(super) fn all_ranks(verdict: &Verdict) -> Vec<String> {
+    verdict.ranks.iter().map(|comparison| ranks(comparison, 1.0 - verdict.level)).collect()
+}
+
+fn ranks(comparison: &RankComparison, alpha: f64) -> String {
     let of = match comparison.of {
         Ranked::Gap => format!("gap in {}", comparison.label),
         Ranked::Metric => comparison.label.clone(),
@@ -395,18 +401,18 @@ pub(super) fn ranks(comparison: &RankComparison) -> String {
             methods.join(", ")
         ),
     };
-    let pairs = differing_pairs(comparison);
+    let pairs = differing_pairs(comparison, alpha);
     let n = comparison.n_blocks;
     format!("{of}: {}. {n} blocks{left_out}.{test} {}{pairs}.", listed.join(", "), comparison.note)
 }
 
-/// The pairs that differ by Nemenyi's test at 0.05.
-fn differing_pairs(comparison: &RankComparison) -> String {
+/// The pairs that differ by Nemenyi's test, at the level of Friedman's.
+fn differing_pairs(comparison: &RankComparison, alpha: f64) -> String {
     let Some(p) = &comparison.nemenyi_p else { return String::new() };
     let methods = &comparison.methods;
     let pairs = (0..methods.len()).flat_map(|i| (i + 1..methods.len()).map(move |j| (i, j)));
     let differing: Vec<String> = pairs
-        .filter(|(i, j)| p[*i][*j] <= 0.05)
+        .filter(|(i, j)| p[*i][*j] <= alpha)
         .map(|(i, j)| format!("{} and {} ({})", methods[i], methods[j], p_is(p[i][j])))
         .collect();
     match &differing[..] {

@@ -297,7 +297,7 @@ impl<'a> Splitter<'a> {
     /// Adds `bytes` to the current cell.
     #[inline]
     fn push(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        if !bytes.trim_ascii().is_empty() {
+        if self.record != Record::Text && !bytes.trim_ascii().is_empty() {
             self.record = Record::Text;
         }
         match self.slots.get(self.field) {

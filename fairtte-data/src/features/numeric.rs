@@ -104,7 +104,8 @@ mod tests {
             assert_eq!(refused(&format!("sample,f0\na,1\nb,{text}\n")), cell(value), "{text}");
         }
         assert!(refused("sample,f0\na,1\na,2\n").contains("features.csv, row 3"));
-        assert_eq!(refused("sample,f0\n,1\n"), "the sample name in row 2 is empty (features.csv, row 2)");
+        let unnamed = "the name of the sample is empty, expected one in every row (features.csv, row 2)";
+        assert_eq!(refused("sample,f0\n,1\n"), unnamed);
         assert!(refused("sample,f0,time\na,1,2\n").contains("column \"time\" of features.csv: it is an outcome"));
         assert!(refused("sample\na\n").contains("there is no other column"));
         assert!(refused("name,f0\na,1\n").contains("sample_id"));

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::SimulationError;
-use super::write::{LOCK, lock, remove_lock};
+use super::write::{LOCK, alone};
 use crate::image::write_mask;
 use crate::{DataError, remove_unfinished, unfinished_name, write_atomically};
 
@@ -113,19 +113,29 @@ pub fn simulate_discs(
     let manifest = out.join(MANIFEST);
     let is_of_group: Vec<bool> = (0..config.n_subjects).map(|n| Eye::draw(config, seed, n).is_of_group).collect();
     let n_of_group = is_of_group.iter().filter(|of_group| **of_group).count();
-    if is_finished(out, &record)? {
-        return Ok(Discs { manifest, n_of_group, reused: true });
-    }
-    // One process at a time; what another one has finished meanwhile is used.
-    let lock = lock(out)?;
-    let found = is_finished(out, &record);
-    if !matches!(found, Ok(false)) {
-        remove_lock(out);
-    }
-    if found? {
-        return Ok(Discs { manifest, n_of_group, reused: true });
-    }
-    begin(out, lock.is_some())?;
+    let finished = || Ok(is_finished(out, &record)?.then_some(()));
+    let ((), reused) = alone(out, finished, |is_locked| {
+        begin(out, is_locked)?;
+        draw_all(config, seed, out, on_progress)?;
+        let mut table = String::from("image,mask,subject_id,sex\n");
+        for (n, of_group) in is_of_group.iter().enumerate() {
+            let (name, sex) = (name(n), if *of_group { "F" } else { "M" });
+            let _ = writeln!(table, "images/{name},masks/{name},p{n:06},{sex}");
+        }
+        write(&manifest, &table)?;
+        let text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        write(&out.join(RECORD), &text)
+    })?;
+    Ok(Discs { manifest, n_of_group, reused })
+}
+
+/// Draws and writes all pictures with their masks.
+fn draw_all(
+    config: &DiscsConfig,
+    seed: u64,
+    out: &Path,
+    on_progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(), SimulationError> {
     let done = AtomicUsize::new(0);
     (0..config.n_subjects).into_par_iter().try_for_each(|n| {
         let (picture, mask) = Eye::draw(config, seed, n).render(config, seed, n);
@@ -135,18 +145,8 @@ pub fn simulate_discs(
             write_mask(&path, &labels, side).map_err(|error| of_data(&path, error))?;
         }
         on_progress(done.fetch_add(1, Ordering::Relaxed) + 1, config.n_subjects);
-        Ok::<_, SimulationError>(())
-    })?;
-    let mut table = String::from("image,mask,subject_id,sex\n");
-    for (n, of_group) in is_of_group.iter().enumerate() {
-        let (name, sex) = (name(n), if *of_group { "F" } else { "M" });
-        let _ = writeln!(table, "images/{name},masks/{name},p{n:06},{sex}");
-    }
-    write(&manifest, &table)?;
-    let text = serde_json::to_string_pretty(&record).unwrap_or_default();
-    write(&out.join(RECORD), &text)?;
-    remove_lock(out);
-    Ok(Discs { manifest, n_of_group, reused: false })
+        Ok(())
+    })
 }
 
 /// Creates the folders; the holder of the lock removes what a killed simulation left half-written.

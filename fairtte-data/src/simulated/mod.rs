@@ -98,21 +98,28 @@ pub fn simulate(
 ) -> Result<Simulation, SimulationError> {
     config.validate()?;
     let request = Request { generator_version: write::GENERATOR_VERSION, seed, config: config.clone() };
-    // A process that finishes meanwhile replaces one record by the other: what is seen between them is not seen twice.
-    if let Folder::Finished(counts) = write::inspect(out, &request).or_else(|_| write::inspect(out, &request))? {
-        return Ok(describe(out, counts, true));
-    }
-    // One process at a time; what another one has finished meanwhile is used.
-    let lock = write::lock(out)?;
-    let found = write::inspect(out, &request);
-    if !matches!(found, Ok(Folder::Ready)) {
-        write::remove_lock(out);
-    }
-    if let Folder::Finished(counts) = found? {
-        return Ok(describe(out, counts, true));
-    }
-    write::begin(out, &request, lock.is_some())?;
+    let finished = || {
+        // A process that finishes meanwhile replaces one record by the other: what is seen between them is not seen twice.
+        match write::inspect(out, &request).or_else(|_| write::inspect(out, &request))? {
+            Folder::Finished(counts) => Ok(Some(counts)),
+            Folder::Ready => Ok(None),
+        }
+    };
+    let write = |is_locked| draw_all(&request, out, is_locked, on_progress);
+    let (counts, reused) = write::alone(out, finished, write)?;
+    Ok(describe(out, counts, reused))
+}
 
+/// Draws and writes all images, then the tables and the record.
+fn draw_all(
+    request: &Request,
+    out: &Path,
+    is_locked: bool,
+    on_progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Counts, SimulationError> {
+    let Request { seed, config, .. } = request;
+    let seed = *seed;
+    write::begin(out, request, is_locked)?;
     let model = CausalModel::new(config, seed);
     let visits = config.images_per_subject as u64;
     let (done, total) = (AtomicUsize::new(0), config.n_images());
@@ -132,8 +139,8 @@ pub fn simulate(
     write::write_file(&out.join(write::MANIFEST), manifest(config, &samples).as_bytes())?;
     write::write_file(&out.join(write::TRUTH), truth(config, &samples).as_bytes())?;
     samples.par_iter().try_for_each(|sample| write::sync(&out.join(image_name(config, sample))))?;
-    write::finish(out, &request, counts)?;
-    Ok(describe(out, counts, false))
+    write::finish(out, request, counts)?;
+    Ok(counts)
 }
 
 fn describe(out: &Path, counts: Counts, reused: bool) -> Simulation {

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::SimulationConfig;
 use super::error::SimulationError;
-use crate::atomic::{lock_folder, remove_unfinished, sync_folder, unfinished_name, write_and_rename, write_unsynced};
+use crate::atomic::{remove_unfinished, sync_folder, unfinished_name, write_alone, write_and_rename, write_unsynced};
 
 /// Changes whenever the same settings and seed would give different files.
 pub(super) const GENERATOR_VERSION: u32 = 1;
@@ -114,11 +114,14 @@ fn is_ours(name: &str) -> bool {
     name == LOCK || is_record
 }
 
-/// Creates the folder and waits until no other process simulates in it; `None` if the file system has no locks.
-pub(super) fn lock(out: &Path) -> Result<Option<fs::File>, SimulationError> {
-    let failed = |action, path: PathBuf| move |source| SimulationError::Io { action, path, source };
-    fs::create_dir_all(out).map_err(failed("create", out.to_owned()))?;
-    lock_folder(out, LOCK).map_err(failed("write", out.join(LOCK)))
+/// Simulates into `out` with one process at a time, unless `finished` finds what another one wrote.
+pub(super) fn alone<T>(
+    out: &Path,
+    finished: impl Fn() -> Result<Option<T>, SimulationError>,
+    simulate: impl FnOnce(bool) -> Result<T, SimulationError>,
+) -> Result<(T, bool), SimulationError> {
+    let failed = |action, path, source| SimulationError::Io { action, path, source };
+    write_alone(out, LOCK, finished, failed, simulate)
 }
 
 /// Records the request and creates the folder of the images; the holder of the lock removes what a killed simulation left
@@ -138,14 +141,7 @@ pub(super) fn finish(out: &Path, request: &Request, counts: Counts) -> Result<()
     sync_folder(&out.join(IMAGES));
     write_record(&out.join(RECORD), request, Some(counts))?;
     let partial = out.join(PARTIAL_RECORD);
-    fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })?;
-    remove_lock(out);
-    Ok(())
-}
-
-/// Removes the lock of a finished simulation, which whoever waits for it finds; a file that stays is harmless.
-pub(super) fn remove_lock(out: &Path) {
-    let _ = fs::remove_file(out.join(LOCK));
+    fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })
 }
 
 /// Compares both requests after a round trip through text, so that a digit lost in parsing makes no difference.

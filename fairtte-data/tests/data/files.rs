@@ -222,7 +222,8 @@ fn predictions_of_an_outside_model_are_checked_cell_by_cell() {
         twice,
         format!("sample \"a\" appears twice, expected each sample once ({shown}, row 3; first in row 2)")
     );
-    assert!(message("sample_id,0\n,1\n").starts_with("the sample name in row 2 is empty"));
+    let unnamed = message("sample_id,0\n,1\n");
+    assert_eq!(unnamed, format!("the name of the sample is empty, expected one in every row ({shown}, row 2)"));
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub struct PairBound {
     pub most_different: (usize, usize),
     /// Percentile interval of D over subjects. D is a maximum, so it lies above the truth in small samples.
     pub disparity_interval: Option<(f64, f64)>,
-    /// D with exchanged group labels: what chance alone gives. `None` without permutations.
+    /// D with labels exchanged between the two groups: what chance alone gives. `None` without permutations.
     pub by_chance: Option<PermutationTest>,
 }
 
@@ -92,7 +92,7 @@ impl PairBound {
 /// The terms of Theorem 1 for a finite set of models; all curves are `[n, n_times]` on one grid of at least two times, of the
 /// same samples in the same order. `fitted` has, in the row of a sample, the curve of the model that was fitted to its own group.
 /// Curves are straight lines between the times of the grid.
-/// `O(n_models^2 n (n_times + n_replicates + n_permutations))`.
+/// `O(n_models^2 n (n_times + n_replicates + n_groups n_permutations))`.
 ///
 /// ```
 /// use fairtte_metrics::bias::{GapBoundSettings, gap_bound};
@@ -122,10 +122,11 @@ pub fn gap_bound(
     settings: &GapBoundSettings,
 ) -> Result<GapBound, MetricError> {
     check(models, fitted, groups, subjects)?;
-    let draws = Draws::new(groups, subjects, settings)?;
     let present: Vec<GroupId> = groups.ids().filter(|group| !groups.rows(*group).is_empty()).collect();
     let pairs: Vec<(usize, usize)> =
         (0..present.len()).flat_map(|a| (a + 1..present.len()).map(move |b| (a, b))).collect();
+    let of_pairs: Vec<[GroupId; 2]> = pairs.iter().map(|(a, b)| [present[*a], present[*b]]).collect();
+    let draws = Draws::new(groups, subjects, settings, of_pairs)?;
     // From the fitted curves: gaps and eta.
     let all: Vec<(&SurvivalCurves, &SurvivalCurves)> = models.iter().map(|model| (fitted, model)).collect();
     let errors = distances(&all);
@@ -138,9 +139,13 @@ pub fn gap_bound(
         let chunk: Vec<_> = chunk.iter().map(|(i, j)| (&models[*i], &models[*j])).collect();
         let apart = distances(&chunk);
         widest.par_iter_mut().enumerate().for_each(|(draw, widest)| {
-            let means = draws.means(draw, &apart, &present);
-            for (found, (a, b)) in widest.iter_mut().zip(&pairs) {
-                for (k, (x, y)) in means.row(*a).iter().zip(means.row(*b)).enumerate() {
+            let permutation = draw.checked_sub(draws.n_unpermuted());
+            let of_all = permutation.is_none().then(|| draws.means(draw, &apart, &present));
+            for (place, (found, (a, b))) in widest.iter_mut().zip(&pairs).enumerate() {
+                let of_pair = permutation.map(|permutation| draws.permuted_means(permutation, place, &apart));
+                let rows = of_all.as_ref().map(|means| [means.row(*a), means.row(*b)]);
+                let rows = rows.or_else(|| of_pair.as_ref().map(|means| [means.row(0), means.row(1)]));
+                for (k, (x, y)) in rows.into_iter().flat_map(|[one, other]| one.into_iter().zip(other)).enumerate() {
                     // A group without a sample in this draw has no mean, which is never greater.
                     if (x - y).abs() > found.0 {
                         *found = ((x - y).abs(), block * PAIRS_AT_ONCE + k);
@@ -211,22 +216,36 @@ fn check_curves(models: &[SurvivalCurves], fitted: &SurvivalCurves) -> Result<()
 struct Draws<'a> {
     membership: &'a [Option<GroupId>],
     bootstrap: Bootstrap,
-    permutations: Option<LabelPermutations>,
+    /// The two groups of every pair.
+    pairs: Vec<[GroupId; 2]>,
+    /// Of every pair those of its own labels: with a third group that differs, two groups that are alike would otherwise be compared
+    /// with mixtures of all three. Empty without permutations.
+    permutations: Vec<LabelPermutations>,
+    n_permutations: usize,
 }
 
 impl<'a> Draws<'a> {
-    fn new(groups: &'a Groups, subjects: &[SubjectId], settings: &GapBoundSettings) -> Result<Self, MetricError> {
-        if settings.n_replicates > MAX_REPLICATES {
-            let (setting, expected) = ("n-replicates", "a whole number from 0 to 1000000");
-            return Err(MetricError::InvalidSetting { setting, value: settings.n_replicates.to_string(), expected });
+    fn new(
+        groups: &'a Groups,
+        subjects: &[SubjectId],
+        settings: &GapBoundSettings,
+        pairs: Vec<[GroupId; 2]>,
+    ) -> Result<Self, MetricError> {
+        let counts = [("n-replicates", settings.n_replicates), ("n-permutations", settings.n_permutations)];
+        if let Some((setting, value)) = counts.into_iter().find(|(_, n)| *n > MAX_REPLICATES) {
+            let expected = "a whole number from 0 to 1000000";
+            return Err(MetricError::InvalidSetting { setting, value: value.to_string(), expected });
         }
-        let membership = groups.membership();
-        let permutations = match settings.n_permutations {
-            0 => None,
-            n => Some(LabelPermutations::new(subjects, membership, None, n, settings.seed)?),
+        let (membership, n_permutations, seed) = (groups.membership(), settings.n_permutations, settings.seed);
+        let of_pair = |pair: &[GroupId; 2]| {
+            let own: Vec<Option<GroupId>> =
+                membership.iter().map(|label| label.filter(|group| pair.contains(group))).collect();
+            LabelPermutations::new(subjects, &own, None, n_permutations, seed)
         };
+        let permuted: &[[GroupId; 2]] = if n_permutations > 0 { &pairs } else { &[] };
+        let permutations = permuted.iter().map(of_pair).collect::<Result<_, _>>()?;
         let bootstrap = Bootstrap::new(subjects, Resample::Subject, settings.n_replicates, settings.seed);
-        Ok(Self { membership, bootstrap, permutations })
+        Ok(Self { membership, bootstrap, pairs, permutations, n_permutations })
     }
 
     fn n_unpermuted(&self) -> usize {
@@ -234,30 +253,42 @@ impl<'a> Draws<'a> {
     }
 
     fn n(&self) -> usize {
-        self.n_unpermuted() + self.permutations.as_ref().map_or(0, LabelPermutations::n_permutations)
+        self.n_unpermuted() + self.n_permutations
     }
 
-    /// Means of the columns of `values`, `[n, n_columns]`, in every group: `[n_groups, n_columns]`; not a number in a group
-    /// without samples.
+    /// Means of the columns of `values`, `[n, n_columns]`, in every group of a draw that is no permutation, `[n_groups, n_columns]`;
+    /// not a number in a group without samples.
     fn means(&self, draw: usize, values: &Array2<f64>, present: &[GroupId]) -> Array2<f64> {
-        let weights = (1..self.n_unpermuted()).contains(&draw).then(|| self.bootstrap.weights(draw - 1));
-        let permuted = self.permutations.as_ref().filter(|_| draw >= self.n_unpermuted());
-        let permuted = permuted.map(|permutations| permutations.labels(draw - self.n_unpermuted()));
-        let labels = permuted.as_deref().unwrap_or(self.membership);
-        let mut sums = Array2::<f64>::zeros((present.len(), values.ncols()));
-        let mut totals = vec![0.0; present.len()];
-        for (row, label) in labels.iter().enumerate() {
-            let weight = weights.as_ref().map_or(1.0, |weights| f64::from(weights[row]));
-            let group = label.and_then(|label| present.iter().position(|group| *group == label));
-            let Some(group) = group.filter(|_| weight > 0.0) else { continue };
-            totals[group] += weight;
-            sums.row_mut(group).scaled_add(weight, &values.row(row));
-        }
-        for (mut row, total) in sums.axis_iter_mut(Axis(0)).zip(totals) {
-            row /= total;
-        }
-        sums
+        let weights = draw.checked_sub(1).map(|replicate| self.bootstrap.weights(replicate));
+        means_of(values, self.membership, weights.as_deref(), present)
     }
+
+    /// The same in the two groups of a pair, whose labels are exchanged between its subjects, `[2, n_columns]`.
+    fn permuted_means(&self, permutation: usize, pair: usize, values: &Array2<f64>) -> Array2<f64> {
+        means_of(values, &self.permutations[pair].labels(permutation), None, &self.pairs[pair])
+    }
+}
+
+/// Weighted means of the columns of `values` in `groups`.
+fn means_of(
+    values: &Array2<f64>,
+    labels: &[Option<GroupId>],
+    weights: Option<&[u32]>,
+    groups: &[GroupId],
+) -> Array2<f64> {
+    let mut sums = Array2::<f64>::zeros((groups.len(), values.ncols()));
+    let mut totals = vec![0.0; groups.len()];
+    for (row, label) in labels.iter().enumerate() {
+        let weight = weights.map_or(1.0, |weights| f64::from(weights[row]));
+        let group = label.and_then(|label| groups.iter().position(|group| *group == label));
+        let Some(group) = group.filter(|_| weight > 0.0) else { continue };
+        totals[group] += weight;
+        sums.row_mut(group).scaled_add(weight, &values.row(row));
+    }
+    for (mut row, total) in sums.axis_iter_mut(Axis(0)).zip(totals) {
+        row /= total;
+    }
+    sums
 }
 
 /// Distances of pairs of models in every sample, `[n, n_pairs]`.

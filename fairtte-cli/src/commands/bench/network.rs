@@ -115,6 +115,15 @@ pub(super) struct Estimate {
     pub inference_hours: f64,
 }
 
+impl Estimate {
+    /// The hours at these samples per second, in training and in inference. Any product of counts is a number.
+    fn new(samples: u64, epochs: u64, [training, inference]: [f64; 2]) -> Self {
+        let hours = |n: f64, per_second: f64| n / per_second / 3600.0;
+        let (n, n_epochs) = (samples as f64, epochs as f64);
+        Self { samples, epochs, training_hours: hours(n * n_epochs, training), inference_hours: hours(n, inference) }
+    }
+}
+
 /// Most values of a batch: 16 GiB in single precision.
 const MOST_VALUES: usize = 1 << 32;
 
@@ -195,12 +204,8 @@ impl Request {
             Ok(seconds)
         })?;
         let inference = self.rate(|| network.infer(&shape))?;
-        let estimate = self.samples.map(|samples| Estimate {
-            samples,
-            epochs: self.epochs,
-            training_hours: (samples * self.epochs) as f64 / training.samples_per_second / 3600.0,
-            inference_hours: samples as f64 / inference.samples_per_second / 3600.0,
-        });
+        let rates = [&training, &inference].map(|rate| rate.samples_per_second);
+        let estimate = self.samples.map(|samples| Estimate::new(samples, self.epochs, rates));
         Ok(Measured {
             backbone: self.kind.name().to_owned(),
             parameters: network.parameters(),
@@ -254,6 +259,14 @@ mod tests {
             device_memory: None,
             estimate: None,
         }
+    }
+
+    #[test]
+    fn hours_of_more_samples_than_a_count_holds_are_a_number() {
+        let found = Estimate::new(u64::MAX, 2, [1e15, 1e15]);
+        // 2^64 samples of an epoch at 10^15 per second.
+        assert!((found.inference_hours - 5.124_095_576).abs() < 1e-9, "{found:?}");
+        assert!((found.training_hours - 10.248_191_152).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

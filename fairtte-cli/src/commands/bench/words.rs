@@ -38,14 +38,16 @@ pub(super) fn report(report: &Report) -> String {
     if report.networks.iter().any(|network| network.estimate.is_some()) {
         text.push('\n');
     }
-    for network in &report.networks {
+    // On the most threads, as the first table: a line has no room for their number.
+    for network in report.networks.iter().filter(|network| network.threads == report.threads) {
         if let Some(estimate) = &network.estimate {
             let _ = writeln!(
                 text,
-                "{}: {} of {} samples take {}, predicting them {}",
+                "{}: {} of {} samples {} {}, predicting them {}",
                 network.backbone,
                 if estimate.epochs == 1 { "an epoch".to_owned() } else { format!("{} epochs", estimate.epochs) },
                 estimate.samples,
+                if estimate.epochs == 1 { "takes" } else { "take" },
                 hours(estimate.training_hours),
                 hours(estimate.inference_hours),
             );

@@ -121,6 +121,11 @@ impl Measured<'_> {
         let (subjects, outcomes) = (cohort.subjects(rows), cohort.outcomes(rows)?);
         let of_attribute = |groups: &Groups| -> Result<AttributeBias, CliError> {
             let groups = &restrict(groups, rows)?;
+            if groups.membership().iter().all(Option::is_none) {
+                let (name, file) = (groups.attribute(), &self.file);
+                let message = format!("no sample of {file} is in a group of {name}, expected some in each of two");
+                return Err(CliError::Check(message));
+            }
             Ok(AttributeBias {
                 groups: counts(groups, &outcomes, cohort, rows),
                 sources: bias_sources(&subjects, &components.scores, &outcomes, groups, &settings)?,

@@ -122,7 +122,7 @@ fn alone(
     let evaluated = table.cohort.outcomes_of_any_cause(&rows)?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
-    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
+    let training = about_training(train.as_ref(), &evaluated)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
 
     let mut notes = notes_on_table(&table, configs, arguments.repair);

@@ -177,7 +177,7 @@ fn table(path: &Path, arguments: &BiasingExperiment, estimator: &Estimator) -> R
         say(format!("warning: {}: {warning}", cohort.name));
     }
     let matrix = fitted.encode(&features)?;
-    let names = design::chosen(&fitted, estimator.columns());
+    let names = design::chosen(&fitted, estimator.columns(), &matrix, &all);
     let variable = |name: &String| fitted.columns.iter().position(|column| column.names().contains(name)).unwrap_or(0);
     let variables: Vec<usize> = names.iter().map(variable).collect();
     let values = design::columns(&matrix, &names, &all)?;
@@ -283,6 +283,10 @@ fn continued(
         }
         // Tables may be added.
         record.tables.extend(before.tables);
+    } else if folder.join(CELLS).exists() {
+        let problem =
+            format!("there is no {SETTINGS} beside it that says how its cells were computed; choose another --output");
+        return Err(CliError::RunFolder { path: folder.join(CELLS), problem });
     }
     write_json(&path, &record)?;
     let path = folder.join(CELLS);

@@ -1,7 +1,7 @@
 //! `fairtte experiment power`: how large a degradation of a group's predictions must be before the evaluation finds it.
 
 use fairtte_data::predictions::{OutsideTable as _, Rising, read_outcomes, read_scored_table};
-use fairtte_data::{Part, Split, read_cohort, read_predictions};
+use fairtte_data::{AttributeConfig, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::{MetricPower, Power, PowerSettings};
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, Groups, SurvivalCurves};
 use serde::Serialize;
@@ -115,6 +115,7 @@ pub(super) fn run(arguments: &PowerExperiment) -> Result<(), CliError> {
 /// Curves, outcomes and groups, as `evaluate --predictions` reads them.
 fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
     if let Some(path) = &arguments.cohort {
+        require_plain(&arguments.attribute)?;
         let (cohort, groups) = read_cohort(path)?;
         let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
         let predictions = read_predictions(&arguments.predictions, Rising::Refuse)?;
@@ -138,7 +139,7 @@ fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
     let evaluated = table.cohort.outcomes(&rows)?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
-    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
+    let training = about_training(train.as_ref(), &evaluated)?;
     if let Some(warning) = &training {
         say(format!("warning: {}", warning.text));
     }
@@ -150,6 +151,16 @@ fn read(arguments: &PowerExperiment) -> Result<Scored, CliError> {
         censoring: CensoringCurve::fit(train.as_ref().unwrap_or(&evaluated), CensoringTies::EventsFirst)?,
         cohort: table.cohort,
     })
+}
+
+/// Refuses a grouping beside a cohort, whose attributes are grouped already: only its name would be read.
+fn require_plain(attribute: &AttributeConfig) -> Result<(), CliError> {
+    if attribute.is_plain() {
+        return Ok(());
+    }
+    let name = &attribute.name;
+    let message = format!("the groups of \"{name}\" are those of --cohort, expected its name alone");
+    Err(CliError::setting("--attribute", message, None))
 }
 
 fn find<'a>(all: &'a [Groups], name: &str) -> Result<&'a Groups, CliError> {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_classical::generator::{Arm, Generated, GeneratorSettings, generate, generate_on};
+use fairtte_data::simulated::SimulationError;
 use fairtte_data::table::{ColumnValues, Table, write_csv, write_parquet};
-use fairtte_data::{remove_unfinished, unfinished_name, write_atomically, write_predictions};
+use fairtte_data::{remove_unfinished, unfinished_name, write_alone, write_atomically, write_predictions};
 use fairtte_metrics::{SampleId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ use crate::progress::say;
 
 /// The record, written last.
 const RECORD: &str = "simulation.json";
+/// Held while the folder is written.
+const LOCK: &str = ".simulation.lock";
 /// Changes whenever the same settings would give other people.
 const GENERATOR_VERSION: u32 = 1;
 
@@ -77,18 +80,16 @@ pub(super) fn run(arguments: &Simulate, merged: Merged) -> Result<(), CliError> 
         people(&Request { settings: one, ..request.clone() }, covariates.as_ref())?;
         return dry_run(arguments, &request);
     }
-    let finished = finished(out, &request)?;
-    let counts = match finished {
-        Some(counts) => counts,
-        None => write(out, request, covariates.as_ref())?,
-    };
+    let failed = |action, path, source| SimulationError::Io { action, path, source }.into();
+    let write = |is_locked| write(out, &request, covariates.as_ref(), is_locked);
+    let (counts, reused) = write_alone(out, LOCK, || finished(out, &request), failed, write)?;
     if arguments.json {
         return print_json(&json!({
             "folder": out, "cohort": out.join("cohort.csv"), "truth": out.join("truth.parquet"),
-            "n": counts.n, "n-events": counts.n_events, "n-treated": counts.n_treated, "reused": finished.is_some(),
+            "n": counts.n, "n-events": counts.n_events, "n-treated": counts.n_treated, "reused": reused,
         }));
     }
-    let fate = if finished.is_some() { "was already there" } else { "written" };
+    let fate = if reused { "was already there" } else { "written" };
     let Counts { n, n_events, n_treated } = counts;
     print(format!("{n} people, {n_treated} treated, {n_events} with an observed event; {fate}"));
     print(format!("table: {}", out.join("cohort.csv").display()));
@@ -144,16 +145,26 @@ fn read_rows(path: &Path, columns: &[String]) -> Result<(Rows, Array2<f64>), Cli
         );
         return Err(CliError::setting("--columns", message, Some("rename the column in the table")));
     }
+    if let Some((_, name)) = columns.iter().enumerate().find(|(place, name)| columns[..*place].contains(name)) {
+        let message = format!("\"{name}\" is named twice, expected each column once");
+        return Err(CliError::setting("--columns", message, None));
+    }
     let table = Table::read(path)?;
     let mut values = Array2::zeros((table.n_rows(), columns.len()));
     let mut hasher = blake3::Hasher::new();
     for (place, name) in columns.iter().enumerate() {
         for (row, cell) in table.numbers(name)?.into_iter().enumerate() {
-            let value = cell.ok().filter(|value| value.is_finite()).ok_or_else(|| CliError::Cell {
-                problem: format!("covariate \"{name}\" is no number, expected a number in every row"),
+            let refused = |found: &str| CliError::Cell {
+                problem: format!("covariate \"{name}\" is {found}, expected a finite number in every row"),
                 place: format!("{}, row {}, column \"{name}\"", path.display(), table.row(row)),
                 help: Some("fill or remove missing values first".to_owned()),
-            })?;
+            };
+            let value = match cell {
+                Ok(value) if value.is_finite() => value,
+                Ok(value) => return Err(refused(&value.to_string())),
+                Err(text) if text.is_empty() => return Err(refused("missing")),
+                Err(text) => return Err(refused(&format!("\"{text}\""))),
+            };
             values[[row, place]] = value;
             hasher.update(&value.to_le_bytes());
         }
@@ -168,7 +179,9 @@ fn finished(out: &Path, request: &Request) -> Result<Option<Counts>, CliError> {
     let Ok(text) = std::fs::read_to_string(out.join(RECORD)) else {
         let is_known = |name: &std::ffi::OsStr| {
             let name = name.to_str();
-            name.is_some_and(|name| FILES.contains(&name) || unfinished_name(name).is_some_and(is_ours))
+            let is_of_one =
+                |name: &str| FILES.contains(&name) || name == LOCK || unfinished_name(name).is_some_and(is_ours);
+            name.is_some_and(is_of_one)
         };
         let mut entries = std::fs::read_dir(out).into_iter().flatten().flatten();
         return match entries.find(|entry| !is_known(&entry.file_name())) {
@@ -199,8 +212,8 @@ fn is_ours(name: &str) -> bool {
     name == RECORD || FILES.contains(&name)
 }
 
-fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Result<Counts, CliError> {
-    let cohort = people(&request, covariates)?;
+fn write(out: &Path, request: &Request, covariates: Option<&Array2<f64>>, is_locked: bool) -> Result<Counts, CliError> {
+    let cohort = people(request, covariates)?;
     let n = request.settings.n;
     let width = n.to_string().len();
     let samples: Vec<String> = (1..=n).map(|row| format!("p{row:0width$}")).collect();
@@ -208,11 +221,9 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
         || (0..cohort.covariates.ncols()).map(|place| format!("x{place}")).collect(),
         |rows| rows.columns.clone(),
     );
-    std::fs::create_dir_all(out).map_err(|source| CliError::RunFolder {
-        path: out.to_owned(),
-        problem: format!("cannot be created: {source}"),
-    })?;
-    remove_unfinished(out, is_ours);
+    if is_locked {
+        remove_unfinished(out, is_ours);
+    }
     write_csv(&out.join(FILES[0]), cohort_columns(&cohort, &samples, &names))?;
     write_parquet(&out.join(FILES[1]), people_columns(&cohort, &samples, &names), &[])?;
     let grid = request.settings.grid();
@@ -224,7 +235,7 @@ fn write(out: &Path, request: Request, covariates: Option<&Array2<f64>>) -> Resu
     save(FILES[5], cohort.censoring_survival(&grid)?)?;
     let n_treated = cohort.treatment.iter().filter(|treated| **treated).count();
     let counts = Counts { n, n_events: cohort.outcomes.n_events(), n_treated };
-    let record = serde_json::to_string_pretty(&Record { request, counts });
+    let record = serde_json::to_string_pretty(&Record { request: request.clone(), counts });
     let record = record.map_err(|error| CliError::Bug(error.to_string()))?;
     write_atomically(&out.join(RECORD), |writer| std::io::Write::write_all(writer, record.as_bytes()))?;
     Ok(counts)

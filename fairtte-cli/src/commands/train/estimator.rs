@@ -43,7 +43,7 @@ pub(super) fn fit_estimator(
     };
     let train = prepared.split.rows(Part::Train);
     let inputs = prepared.inputs_of(train);
-    let names = design::chosen_for(encodings, estimator.columns(), matrix, &inputs);
+    let names = design::chosen(encodings, estimator.columns(), matrix, &inputs);
     let (n, p) = (counted(train.len(), "sample"), counted(names.len(), "column"));
     say(format!("fitting {} to {n} with {p}", estimator.name()));
     let started = Instant::now();

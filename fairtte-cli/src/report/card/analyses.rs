@@ -63,7 +63,8 @@ impl Card<'_> {
         let mut lines = vec![Line::Heading("test part of this run".to_owned())];
         lines.extend(Values::of(report, &metrics).whole());
         for external in self.externals {
-            lines.push(Line::Heading(external.name.clone()));
+            let intervals = other_intervals(report, &external.report);
+            lines.push(Line::Heading(format!("{}{intervals}", external.name)));
             lines.extend(Values::of(&external.report, &metrics).whole());
         }
         Table {
@@ -72,6 +73,16 @@ impl Card<'_> {
             header: header(&metrics, report),
             lines,
         }
+    }
+}
+
+/// The intervals of an external evaluation where they are not those of `report`, which the caption names; empty otherwise.
+fn other_intervals(report: &EvaluationReport, external: &EvaluationReport) -> String {
+    let (own, other) = (interval_name(report), interval_name(external));
+    match external.settings.replicates {
+        _ if own == other => String::new(),
+        0 => " (no intervals)".to_owned(),
+        _ => format!(" ({other}s)"),
     }
 }
 

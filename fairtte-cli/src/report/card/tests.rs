@@ -205,6 +205,26 @@ fn crossed_attributes_are_apart_from_single_ones() {
 }
 
 #[test]
+fn intervals_of_an_external_evaluation_that_are_not_those_of_the_caption_are_named() {
+    let heading = |change: fn(&mut EvaluationReport)| {
+        let (mut run, mut other) = (MadeUp::new(), report());
+        change(&mut other);
+        let (name, part, warnings) = ("D".to_owned(), "all".to_owned(), Vec::new());
+        run.externals = vec![External { name, part, report: other, warnings, shown_by: None }];
+        let card = run.markdown();
+        let results = section(&card, "### External results");
+        results.lines().find(|line| line.starts_with("| **D")).unwrap().to_owned()
+    };
+    for (found, expected) in [
+        (heading(|_| ()), "| **D** |"),
+        (heading(|report| report.settings.level = 0.9), "| **D (90 % intervals)** |"),
+        (heading(|report| report.settings.replicates = 0), "| **D (no intervals)** |"),
+    ] {
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+#[test]
 fn external_evaluations_stand_beside_the_test_part_in_the_same_metrics() {
     let mut run = MadeUp::new();
     has(&run.markdown(), "**External validation.** None was given to this card.");

@@ -3,7 +3,7 @@
 use fairtte_metrics::EvaluationSettings;
 use fairtte_metrics::evaluation::{MetricPower, PowerAt, PowerSettings, Rate};
 
-use super::super::format::{percent, short};
+use super::super::format::{list, percent, short};
 use super::super::plots::{Chart, Panels, PlanePanel};
 use super::super::sheet::{Cell, Sheet};
 use super::{ExperimentPage, ExperimentSection};
@@ -89,7 +89,24 @@ fn sentence(metric: &MetricPower, settings: &PowerSettings, evaluation: &Evaluat
         rates.into_iter().flatten().collect::<Vec<_>>().join(", ")
     });
     let level = level.map(|level| format!("; without degradation {level}")).unwrap_or_default();
-    format!("{}: a gap is found in {} of repeats {}{level}.", metric.label, percent(settings.target), ways.join(", "))
+    let (label, target, ways) = (&metric.label, percent(settings.target), ways.join(", "));
+    format!("{label}: a gap is found in {target} of repeats {ways}{level}.{}", undefined(metric))
+}
+
+/// How many repeats at all shares could not find a gap because they have none, as of a group with too few events; empty where all
+/// have one.
+fn undefined(metric: &MetricPower) -> String {
+    let counts = |what: &str, of: fn(&PowerAt) -> Option<Rate>| {
+        let rates = || metric.shares.iter().filter_map(of);
+        let (n, all) = (rates().map(|rate| rate.n_undefined).sum::<usize>(), rates().map(|rate| rate.n).sum::<usize>());
+        (n > 0).then(|| format!("{n} of {all} have no {what}"))
+    };
+    let found = [counts("interval of the gap", |at| at.by_interval), counts("test of the gap", |at| at.by_permutation)];
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    format!(" Of the repeats at all shares {}: they find nothing.", list(&found))
 }
 
 /// A share in per cent with at most one decimal.

@@ -77,7 +77,8 @@ fn a_power_curve_says_the_smallest_share_and_what_is_found_without_degradation()
     let evaluation = EvaluationSettings { replicates: 0, ..EvaluationSettings::default() };
     let page = power::page(&[metric], "sex F", &PowerSettings::default(), &evaluation, Vec::new());
     let expected = "C^td: a gap is found in 80 % of repeats by permutation from σ = 0.5 on; without degradation 5 % by permutation \
-                    (2.5 % to 5 %).";
+                    (2.5 % to 5 %). Of the repeats at all shares 2 \
+                    of 160 have no test of the gap: they find nothing.";
     assert_eq!(page.sections[0].verdict, [expected]);
     let html = render(&page).unwrap();
     assert!(html.contains("id=\"power-title\"") && html.contains("C<sup>td</sup>"), "{html}");

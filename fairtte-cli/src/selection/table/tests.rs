@@ -210,6 +210,10 @@ fn the_sentences_before_the_tables_follow_the_rule_the_seeds_and_the_draws() {
     assert!(lines(&|verdict| verdict.rule = Rule::Dto).contains("nearest to the best value of every group"));
     let skill = lines(&|verdict| verdict.tolerated_loss_of = LossOf::Skill);
     assert!(skill.contains("at most 5 % of the skill of erm (its metric above 0.5, or below the IBS"), "{skill}");
+    let fine = lines(&|verdict| (verdict.tolerated_loss, verdict.level) = (0.025, 0.995));
+    for part in ["lose at most 2.5 % of the metric of erm", "In brackets: 99.5 % percentile", "at most 0.005. Only"] {
+        assert!(fine.contains(part), "{part}: {fine}");
+    }
     for n_seeds in [0, 1] {
         let one = lines(&|verdict| verdict.n_seeds = n_seeds);
         assert!(one.contains("There is one training seed:") && !one.contains("A draw has"), "{one}");
@@ -222,4 +226,13 @@ fn the_sentences_before_the_tables_follow_the_rule_the_seeds_and_the_draws() {
     let sentence = "With 38 draws and 2 changes no adjusted p can be below 0.051: no change can be called different. Set \
                     evaluation.replicates to at least 40.";
     assert!(few(38).contains(sentence), "{}", few(38));
+}
+
+#[test]
+fn pairs_differ_at_the_level_of_friedmans_test() {
+    let comparison = ranked(Ranked::Gap);
+    let at = |alpha| ranks(&comparison, alpha);
+    assert!(at(0.05).ends_with("tells apart erm and sam (p = 0.007), erm and swad (p = 0.050)."), "{}", at(0.05));
+    assert!(at(0.01).ends_with("tells apart erm and sam (p = 0.007)."), "{}", at(0.01));
+    assert!(at(0.001).ends_with("Nemenyi's test tells no pair apart."), "{}", at(0.001));
 }

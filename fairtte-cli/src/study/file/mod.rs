@@ -357,11 +357,16 @@ impl StudyFile {
                 return wrong(format!("{table}.\"{key}\""), "an axis of the study sets it".to_owned());
             }
         }
+        // A key of a table is a dotted one in [search] only.
+        if self.set.get("groups").and_then(Value::as_table).is_some_and(|groups| groups.contains_key("train")) {
+            return wrong("set.groups.train".to_owned(), "an axis of the study sets it".to_owned());
+        }
         for (name, levels) in &self.shifts {
             let keys: Vec<&str> = levels.keys().map(String::as_str).collect();
-            if !matches!(keys[..], ["blur" | "time-noise" | "censoring-flip"]) {
-                let message =
-                    format!("found {keys:?}, expected one of blur, time-noise, censoring-flip with its levels");
+            if !matches!(keys[..], ["blur" | "time-noise" | "censoring-flip" | "permute" | "undersample"]) {
+                let message = format!(
+                    "found {keys:?}, expected one of blur, time-noise, censoring-flip, permute, undersample with its levels"
+                );
                 return wrong(format!("shifts.{name}"), message);
             }
             if levels.values().any(Vec::is_empty) {

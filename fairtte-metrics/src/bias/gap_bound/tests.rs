@@ -56,6 +56,31 @@ fn groups_that_look_alike_have_the_disparity_of_chance() {
 }
 
 #[test]
+fn a_third_group_has_no_part_in_the_chance_of_two() {
+    // In the third group all models agree, in the others they are up to 0.6 apart.
+    let membership: Vec<u32> = (0..90).map(|k| k % 3).collect();
+    let level = |k: usize, model: usize| if k % 3 == 2 { 0.5 } else { 0.2 + 0.02 * ((k * 7 + model * 13) % 31) as f64 };
+    let settings = GapBoundSettings { n_replicates: 20, n_permutations: 99, ..VALUES_ALONE };
+    let of = |rows: &[usize], n_levels: u32| {
+        let curves = |model: usize| {
+            let block = Array2::from_shape_fn((rows.len(), 2), |(row, _)| level(rows[row], model));
+            SurvivalCurves::new(vec![0.0, 1.0], block).unwrap()
+        };
+        let groups = groups(&rows.iter().map(|row| membership[*row]).collect::<Vec<_>>(), n_levels);
+        let all = subjects(90);
+        let own: Vec<SubjectId> = rows.iter().map(|row| all[*row].clone()).collect();
+        gap_bound(&[curves(0), curves(1), curves(2)], &curves(3), &groups, &own, &settings).unwrap()
+    };
+    let all: Vec<usize> = (0..90).collect();
+    let two: Vec<usize> = all.iter().copied().filter(|row| row % 3 < 2).collect();
+    let (of_three, of_two) = (of(&all, 3), of(&two, 2));
+    assert_eq!(of_three.pairs[0].disparity, of_two.pairs[0].disparity);
+    assert_eq!(of_three.pairs[0].by_chance, of_two.pairs[0].by_chance);
+    // The third differs from each of them.
+    assert!(of_three.pairs[1..].iter().all(|pair| pair.by_chance.unwrap().p_value <= 0.02), "{of_three:?}");
+}
+
+#[test]
 fn a_subject_with_many_samples_is_drawn_as_one() {
     let block = |a: f64, b: f64| SurvivalCurves::new(vec![0.0, 1.0], array![[a, a], [a, a], [b, b], [b, b]]).unwrap();
     let groups = groups(&[0, 0, 1, 1], 2);

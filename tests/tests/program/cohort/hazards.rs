@@ -65,6 +65,19 @@ fn the_truth_itself_can_be_audited_and_beats_what_it_is_compared_with() {
 }
 
 #[test]
+fn processes_that_request_the_same_at_once_write_it_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = || succeed(simulate(folder.path(), &["--set", "n=5000"])).stdout;
+    let said: Vec<String> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        started.into_iter().map(|process| process.join().unwrap()).collect()
+    });
+    let n_written = said.iter().filter(|text| text.contains("; written")).count();
+    assert_eq!(n_written, 1, "{said:?}");
+    assert!(!folder.path().join("people/.simulation.lock").exists());
+}
+
+#[test]
 fn the_same_request_is_not_written_again_and_another_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     succeed(simulate(folder.path(), &[]));
@@ -108,13 +121,15 @@ fn settings_and_rows_that_cannot_be_used_are_refused_in_one_sentence() {
     refuse(&["--set", "hazrad=scenario-1"], CONFIG, "hazrad");
     refuse(&["--dry-run", "--set", "follow-up.maximum=0"], CONFIG, "follow-up.maximum is 0");
     let table = folder.path().join("rows.csv");
-    std::fs::write(&table, "a,b,c\n1,5,2\n2,,2\n3,4,2\n").unwrap();
+    std::fs::write(&table, "a,b,c,d\n1,5,2,1\n2,,2,old\n3,4,2,2\n").unwrap();
     let table = table.display().to_string();
     let hazard = ["--set", "hazard=constant-1", "--set", "censoring.hazard=none"];
     let rows = |columns: &'static str| [&["--rows", table.as_str(), "--columns", columns][..], &hazard].concat();
-    refuse(&rows("a,b"), DATA, "covariate \"b\" is no number");
+    refuse(&rows("a,b"), DATA, "covariate \"b\" is missing, expected a finite number in every row");
+    refuse(&rows("a,d"), DATA, "covariate \"d\" is \"old\", expected a finite number in every row");
+    refuse(&rows("a,a"), CONFIG, "--columns: \"a\" is named twice, expected each column once");
     refuse(&rows("a,c"), DATA, "covariate \"c\" is the same in all 3 samples");
-    refuse(&rows("a,d"), DATA, "\"d\"");
+    refuse(&rows("a,e"), DATA, "\"e\"");
     refuse(&rows("a,time"), CONFIG, "\"time\" is a column that the simulation writes itself");
     refuse(&["--rows", &table, "--columns", "a"], CONFIG, "hazard is one that reads 2 covariates");
     let output = folder.path().join("films").display().to_string();

@@ -90,6 +90,10 @@ fn the_other_rules_choose_too(runs: &Path) {
         3,
         "--tolerated-loss: 5 is no share, expected a number from 0 to 1",
     );
+    for set in ["permutations=99", "metrics=[\"c-td\"]"] {
+        let sentence = format!("{}: it has no effect on a choice", set.split('=').next().unwrap());
+        fail(["select", &runs, "--set", set], 3, &sentence);
+    }
 }
 
 #[test]
@@ -141,6 +145,9 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
     std::fs::write(&file, of_a_run).unwrap();
     let refused = fail(&arguments, 3, "compare: not given, expected a table [compare]");
     assert!(refused.stderr.contains("`fairtte train` runs this file"), "{}", refused.stderr);
+    fail(with("compare.seeds=[1]"), 3, "compare: nothing to compare, expected a table [compare.strategy.NAME]");
+    // An estimator is compared with the base, which needs no table.
+    assert_eq!(planned(with("compare.estimator.cox={}")), 2);
     assert!(!folder.path().join("run").exists());
 }
 

@@ -149,6 +149,19 @@ fn wrong_files_are_refused_with_their_place() {
     fail(call(folder.path(), &["--intersections"]), 3, "number of --attributes: 1, expected at least two");
     fail(call(folder.path(), &["--set", "replicates=5"]), 3, "replicates");
     fail(call(folder.path(), &["--time", "days"]), 4, "days");
+    // Sex is known of some people, the ward of the others, and both of none.
+    let cohort = std::fs::read_to_string(folder.path().join("cohort.csv")).unwrap();
+    let mut with_ward = "sample,time,event,sex,ward\n".to_owned();
+    for (row, line) in cohort.lines().skip(1).enumerate() {
+        let (known, sex) = line.rsplit_once(',').unwrap();
+        let ward = ["a", "b"][row % 2];
+        let both = if row % 4 < 2 { format!("{sex},") } else { format!(",{ward}") };
+        writeln!(with_ward, "{known},{both}").unwrap();
+    }
+    std::fs::write(folder.path().join("cohort.csv"), with_ward).unwrap();
+    let pair = ["--attributes", "ward", "--intersections", "--permutations", "9", "--set", "n-replicates=0"];
+    fail(call(folder.path(), &pair), 4, "cohort.csv is in a group of sex x ward, expected some in each of two");
+    std::fs::write(folder.path().join("cohort.csv"), cohort).unwrap();
     let few = succeed(call(folder.path(), &["--min-events", "190", "--permutations", "9", "--set", "n-replicates=0"]));
     assert!(few.stdout.contains("events, expected at least 190)"), "{}", few.stdout);
 }

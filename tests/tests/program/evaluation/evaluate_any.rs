@@ -305,7 +305,7 @@ fn a_bad_cell_names_sample_column_value_and_row() {
         (EVENT, "2", "event of sample \"s3\" is 2, expected 1 (observed) or 0 (censored) ("),
         (EVENT, "", "event of sample \"s3\" is empty, expected 1 (observed) or 0 (censored) ("),
         (SUBJECT, "", "subject of sample \"s3\" is empty, expected the name of a subject ("),
-        (SAMPLE, "", "the sample name in row 5 is empty ("),
+        (SAMPLE, "", "the name of the sample is empty, expected one in every row ("),
         (SAMPLE, "s1", "sample \"s1\" appears twice, expected each sample once ("),
         (AGE, "old", "age of sample \"s3\" is old, expected a number like most cells of the column ("),
         (SEX, "1", "sex of sample \"s3\" is 1, expected text like most cells of the column ("),

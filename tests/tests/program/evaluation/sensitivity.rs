@@ -26,6 +26,11 @@ fn sex(k: usize) -> &'static str {
     if (k / EVERY).is_multiple_of(2) { "F" } else { "M" }
 }
 
+/// Those of site A are followed to the horizon.
+fn site(k: usize) -> &'static str {
+    if k % EVERY == 3 { "A" } else { "B" }
+}
+
 /// S at 2 of a model that knows a little.
 fn survival_at_two(k: usize) -> f64 {
     0.3 + 0.4 * ((k * 13) % 29) as f64 / 29.0 + if k % EVERY == 3 { 0.1 } else { 0.0 }
@@ -34,11 +39,11 @@ fn survival_at_two(k: usize) -> f64 {
 fn table(folder: &Path) -> String {
     let line = |k: usize| {
         let ((time, event), s) = (outcome(k), survival_at_two(k));
-        format!("p{k:03},{time},{event},{},1,{s},{}", sex(k), s * s)
+        format!("p{k:03},{time},{event},{},{},1,{s},{}", sex(k), site(k), s * s)
     };
     let lines: Vec<String> = (0..N).map(line).collect();
     let path = folder.join("curves.csv");
-    std::fs::write(&path, format!("sample,time,event,sex,0,2,4\n{}\n", lines.join("\n"))).unwrap();
+    std::fs::write(&path, format!("sample,time,event,sex,site,0,2,4\n{}\n", lines.join("\n"))).unwrap();
     path.display().to_string()
 }
 
@@ -131,6 +136,27 @@ fn one_tilted_group_makes_a_gap_that_every_output_says() {
     assert_eq!((n("sensitivity-worst"), n("sensitivity-difference")), (6, 6));
     assert!(n("sensitivity-tipping-delta") >= 1);
     assert!(read("tables/sensitivity-observed-expected_sex.md").contains("| hazard ratio of the censored | all |"));
+}
+
+#[test]
+fn draws_within_the_levels_of_another_attribute_change_intervals_and_no_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_sex = |extra: &[&str]| {
+        let fixed = ["--deltas", "-1,0,1", "--attributes", "site", "--set", "sensitivity.replicates=40"];
+        succeed(arguments(folder.path(), &[&fixed, extra].concat()));
+        let text = std::fs::read_to_string(folder.path().join("scores.json")).unwrap();
+        let found: Value = serde_json::from_str(&text).unwrap();
+        std::fs::remove_file(folder.path().join("scores.html")).unwrap();
+        let by_sex = &found["sensitivity"]["report"]["attributes"][0];
+        assert_eq!(by_sex["attribute"], "sex");
+        let overall = &by_sex["metrics"][0]["points"][1]["overall"];
+        ["value", "lower", "upper"].map(|key| number(&overall[key]))
+    };
+    let [value, lower, upper] = of_sex(&[]);
+    let within = of_sex(&["--set", "stratify={ attribute = \"site\" }"]);
+    assert_eq!(within[0].to_bits(), value.to_bits());
+    // The number of those without an event is that of site A in every draw.
+    assert!(within[2] - within[1] < 0.9 * (upper - lower), "{within:?} {lower} {upper}");
 }
 
 #[test]

@@ -123,6 +123,11 @@ fn an_interrupted_experiment_is_continued_and_gives_the_same() {
     }
     std::fs::write(&cells, "{}\n").unwrap();
     fail(["experiment", "biasing", &path].into_iter().chain(more.iter().copied()), DATA, "cells.jsonl: line 1");
+    // Of cells whose settings are not known nothing is taken over.
+    std::fs::write(&cells, &text).unwrap();
+    std::fs::remove_file(out.join("settings.json")).unwrap();
+    let sentence = "cells.jsonl: there is no settings.json beside it";
+    fail(["experiment", "biasing", &path].into_iter().chain(more.iter().copied()), DATA, sentence);
 }
 
 #[test]
@@ -244,4 +249,9 @@ fn a_group_that_does_not_exist_is_named() {
     refused("sex", "F", &["--target", "1"], (CONFIG, "target is 1"));
     let neither = ["--set", "replicates=0", "--set", "permutations=0"];
     refused("sex", "F", &neither, (CONFIG, "replicates or permutations"));
+    // Groups of a cohort are not made again.
+    for grouping in ["age:60", "age=old"] {
+        let sentence = "--attribute: the groups of \"age\" are those of --cohort, expected its name alone";
+        refused(grouping, "old", &["--cohort", &path], (CONFIG, sentence));
+    }
 }

@@ -153,6 +153,7 @@ fn wrong_rungs_are_refused_by_key() {
     let narrowed = STUDY.replace("[search]\n", "[search]\n\"strategy.sam.rho\" = { uniform = [0.1, 0.2] }\n");
     std::fs::write(path("study.toml"), narrowed).unwrap();
     succeed(["study", "plan", &path("study.toml"), "--output", &path("a")]);
+    fail(["study", "run", &path("a")], 3, "it is a folder, expected a file such as its study.toml");
 }
 
 /// A training that serves two attributes is compared for each by its own worst group; an estimator has no epochs to be compared after.

@@ -78,6 +78,7 @@ fn what_no_study_can_be_is_refused_by_key() {
         ("shift-group={sex=\"F\"}", 3, "shift-group.age: which group is shifted is never guessed"),
         ("shifts.censoring={blur=[1.0]}", 3, "blur"),
         ("search={head={choice=[\"pmf\"]}}", 3, "an axis of the study sets it"),
+        ("set.groups.train=[\"sex\"]", 3, "set.groups.train: an axis of the study sets it"),
         ("search={\"optimiser.learning-rate\"={uniform=[2,1]}}", 3, "the lower first"),
         ("search={\"optimiser.learning-rat\"={uniform=[1,2]}}", 3, "learning-rat"),
         ("search={\"strategy.group-droo.eta\"={uniform=[1,2]}}", 3, "search.\"strategy.group-droo.eta\": no training"),
@@ -101,6 +102,20 @@ fn what_no_study_can_be_is_refused_by_key() {
         "{}",
         refused.stderr
     );
+}
+
+#[test]
+fn shifts_that_permute_and_undersample_have_levels_like_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
+    let mut arguments = words(&["study", "plan"], &file, &output);
+    let shifts = "shifts={mixed-up={permute=[0.2,0.5]},missing={undersample=[0.5]}}";
+    arguments.extend(["--set".to_owned(), shifts.to_owned()]);
+    succeed(arguments);
+    let rows = manifest(&output);
+    let shifted = rows.iter().filter(|row| row["block"] == "shift");
+    let levels: BTreeSet<_> = shifted.map(|row| (row["shift"].as_str(), row["level"].as_str())).collect();
+    assert_eq!(levels, BTreeSet::from([("missing", "0.5"), ("mixed-up", "0.2"), ("mixed-up", "0.5")]));
 }
 
 #[test]

@@ -89,6 +89,10 @@ fn numbers_of_threads_are_compared_with_the_fewest() {
     // The table of the most threads has one row, and that of the threads has two.
     assert_eq!(of_threads.len(), 3, "{shown}");
     assert!(of_threads[1].contains("100 %") && of_threads[2].contains(" %"), "{shown}");
+    // Hours are those of the first table.
+    let hours = succeed(format!("{line} --samples 100").split_whitespace()).stdout;
+    let of_hours: Vec<_> = hours.lines().filter(|line| line.starts_with("mlp: ")).collect();
+    assert!(matches!(of_hours[..], [one] if one.starts_with("mlp: an epoch of 100 samples takes ")), "{hours}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
 }
 

@@ -151,7 +151,7 @@ impl Times {
         let outcomes = cohort.outcomes(&cohort.all_rows())?;
         let train = arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose();
         let train = train.map_err(|error| with_help(error, arguments))?;
-        let training = train.as_ref().map(|train| about_training(train, &outcomes)).transpose()?.flatten();
+        let training = about_training(train.as_ref(), &outcomes)?;
         let fitted_on = train.as_ref().unwrap_or(&outcomes);
         let censoring = CensoringCurve::fit(fitted_on, CensoringTies::EventsFirst)?;
         let censoring_sample = about_censoring(fitted_on, if train.is_some() { "train" } else { "evaluated" });

@@ -228,7 +228,7 @@ pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[Attribute
     let evaluated = cohort.outcomes_of_any_cause(&cohort.all_rows())?;
     let train =
         arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
-    let training = train.as_ref().map(|train| about_training(train, &evaluated)).transpose()?.flatten();
+    let training = about_training(train.as_ref(), &evaluated)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
     let mut notes = samples.notes("curve");
     notes.extend(notes_of_tables(names, &selected, configs, arguments));
