@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::NamedTempFile;
 
@@ -113,51 +113,6 @@ pub(crate) fn sync_folder(folder: &Path) {
     }
     #[cfg(not(unix))]
     let _ = folder;
-}
-
-/// Runs `write` while no other process does so in `folder`, unless `finished` finds its result before or after waiting for them; returns
-/// the result and whether it was found. `write` is given whether the file system has locks, so that nobody else writes there.
-///
-/// The file `name` in `folder` is the lock; it is removed unless `write` fails. `failed` makes the error of a folder or lock that cannot
-/// be created, of an action such as `"create"` and a path.
-///
-/// # Errors
-/// Those of `finished`, `write` and `failed`.
-///
-/// ```
-/// use fairtte_data::write_alone;
-///
-/// let folder = tempfile::tempdir()?;
-/// let number = folder.path().join("number");
-/// let finished = || Ok(std::fs::read_to_string(&number).ok());
-/// let write = |_| std::fs::write(&number, "7").map(|()| "7".to_owned());
-/// for is_found in [false, true] {
-///     let found = write_alone(folder.path(), ".lock", finished, |_, _, error| error, write)?;
-///     assert_eq!(found, ("7".to_owned(), is_found));
-/// }
-/// assert!(!folder.path().join(".lock").exists());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn write_alone<T, E>(
-    folder: &Path,
-    name: &str,
-    finished: impl Fn() -> Result<Option<T>, E>,
-    failed: impl Fn(&'static str, PathBuf, io::Error) -> E,
-    write: impl FnOnce(bool) -> Result<T, E>,
-) -> Result<(T, bool), E> {
-    if let Some(found) = finished()? {
-        return Ok((found, true));
-    }
-    std::fs::create_dir_all(folder).map_err(|source| failed("create", folder.to_owned(), source))?;
-    let path = folder.join(name);
-    let lock = lock_folder(folder, name).map_err(|source| failed("write", path.clone(), source))?;
-    let found = match finished().transpose() {
-        Some(found) => found.map(|found| (found, true)),
-        None => Ok((write(lock.is_some())?, false)),
-    };
-    // Whoever waits for the lock finds the result; a file that stays is harmless.
-    let _ = std::fs::remove_file(path);
-    found
 }
 
 /// Waits until no other process holds the lock `name` in `folder`; `None` if the file system has no locks. The operating system releases the lock when

@@ -45,7 +45,7 @@ pub mod split;
 pub mod table;
 
 pub use adapters::{Adapter, DataConfig, Generic, GenericConfig};
-pub use atomic::{remove_unfinished, unfinished_name, write_alone, write_atomically};
+pub use atomic::{remove_unfinished, unfinished_name, write_atomically};
 pub use cohort::{AttributeConfig, Cohort, FittedAttributes, Sample, build_cohort, read_cohort, write_cohort};
 pub use error::{DataError, Place, SettingsOf};
 pub use image::{ImageConfig, ImageStore};

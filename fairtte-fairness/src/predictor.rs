@@ -99,7 +99,7 @@ impl Predictor {
             device: device.clone(),
             pretrained: None,
         };
-        let mut strategy = settings.strategy.build(&spec, &fitted.cells.expand())?;
+        let mut strategy = settings.strategy.build_trained(&spec, &fitted.cells.expand())?;
         strategy.load(folder, Saved::Weights)?;
         let head = settings.head.build_for(fitted.causes.len())?;
         Ok(Self { strategy, head, grid: fitted.grid.clone(), device: device.clone() })

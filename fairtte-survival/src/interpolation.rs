@@ -56,7 +56,8 @@ impl TryFrom<Written> for PredictionGrid {
 
     fn try_from(Written { times, points, rule, early }: Written) -> Result<Self, String> {
         Self::check(points).map_err(|error| error.to_string())?;
-        let ascend = times.first() == Some(&0.0) && times.windows(2).all(|pair| pair[0] < pair[1]);
+        // Many points between two close cut points may be equal when rounded.
+        let ascend = times.first() == Some(&0.0) && times.windows(2).all(|pair| pair[0] <= pair[1]);
         if !ascend || times.iter().any(|time| !time.is_finite()) {
             return Err("times of predictions that do not ascend from 0, or are not finite".to_owned());
         }

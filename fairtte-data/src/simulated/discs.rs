@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::SimulationError;
-use super::write::{LOCK, alone};
+use super::write::{LOCK, write_alone};
 use crate::image::write_mask;
 use crate::{DataError, remove_unfinished, unfinished_name, write_atomically};
 
@@ -114,7 +114,7 @@ pub fn simulate_discs(
     let is_of_group: Vec<bool> = (0..config.n_subjects).map(|n| Eye::draw(config, seed, n).is_of_group).collect();
     let n_of_group = is_of_group.iter().filter(|of_group| **of_group).count();
     let finished = || Ok(is_finished(out, &record)?.then_some(()));
-    let ((), reused) = alone(out, finished, |is_locked| {
+    let ((), reused) = write_alone(out, finished, |is_locked| {
         begin(out, is_locked)?;
         draw_all(config, seed, out, on_progress)?;
         let mut table = String::from("image,mask,subject_id,sex\n");

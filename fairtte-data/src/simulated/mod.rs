@@ -61,6 +61,7 @@ use write::{Counts, Folder, Request};
 pub use config::{BiasKnobs, BiasedAttribute, PictureKind, SimulationConfig, TimeUnit};
 pub use discs::{Discs, DiscsConfig, simulate_discs};
 pub use error::SimulationError;
+pub use write::{LOCK, write_alone};
 
 /// A finished simulation on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ pub fn simulate(
         }
     };
     let write = |is_locked| draw_all(&request, out, is_locked, on_progress);
-    let (counts, reused) = write::alone(out, finished, write)?;
+    let (counts, reused) = write_alone(out, finished, write)?;
     Ok(describe(out, counts, reused))
 }
 

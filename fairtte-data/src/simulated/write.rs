@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use super::config::SimulationConfig;
 use super::error::SimulationError;
-use crate::atomic::{remove_unfinished, sync_folder, unfinished_name, write_alone, write_and_rename, write_unsynced};
+use crate::atomic::{lock_folder, remove_unfinished, sync_folder, unfinished_name, write_and_rename, write_unsynced};
 
 /// Changes whenever the same settings and seed would give different files.
 pub(super) const GENERATOR_VERSION: u32 = 1;
 pub(super) const RECORD: &str = "simulation.json";
 pub(super) const PARTIAL_RECORD: &str = "simulation.partial.json";
-/// Not the lock of a run or of a store, whose folders are refused.
-pub(super) const LOCK: &str = ".simulation.lock";
+/// Held while a simulation is written. Not the lock of a run or of a store, whose folders are refused.
+pub const LOCK: &str = ".simulation.lock";
 pub(super) const MANIFEST: &str = "manifest.csv";
 pub(super) const TRUTH: &str = "truth.csv";
 pub(super) const IMAGES: &str = "images";
@@ -114,14 +114,46 @@ fn is_ours(name: &str) -> bool {
     name == LOCK || is_record
 }
 
-/// Simulates into `out` with one process at a time, unless `finished` finds what another one wrote.
-pub(super) fn alone<T>(
+/// Runs `write` while no other process simulates in `out`, unless `finished` finds its result before or after waiting for them; returns
+/// the result and whether it was found. `write` is given whether the file system has locks, so that nobody else writes there.
+///
+/// [`LOCK`] is removed unless `write` fails.
+///
+/// # Errors
+/// Those of `finished` and `write`; [`SimulationError::Io`] if folder or lock cannot be created.
+///
+/// ```
+/// use fairtte_data::simulated::{LOCK, SimulationError, write_alone};
+///
+/// let folder = tempfile::tempdir()?;
+/// let number = folder.path().join("number");
+/// let finished = || Ok::<_, SimulationError>(std::fs::read_to_string(&number).ok());
+/// let write = |_| Ok(std::fs::write(&number, "7").map_or_else(|error| error.to_string(), |()| "7".to_owned()));
+/// for is_found in [false, true] {
+///     assert_eq!(write_alone(folder.path(), finished, write)?, ("7".to_owned(), is_found));
+/// }
+/// assert!(!folder.path().join(LOCK).exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_alone<T, E: From<SimulationError>>(
     out: &Path,
-    finished: impl Fn() -> Result<Option<T>, SimulationError>,
-    simulate: impl FnOnce(bool) -> Result<T, SimulationError>,
-) -> Result<(T, bool), SimulationError> {
-    let failed = |action, path, source| SimulationError::Io { action, path, source };
-    write_alone(out, LOCK, finished, failed, simulate)
+    finished: impl Fn() -> Result<Option<T>, E>,
+    write: impl FnOnce(bool) -> Result<T, E>,
+) -> Result<(T, bool), E> {
+    if let Some(found) = finished()? {
+        return Ok((found, true));
+    }
+    let path = out.join(LOCK);
+    fs::create_dir_all(out).map_err(|source| SimulationError::Io { action: "create", path: out.to_owned(), source })?;
+    let lock =
+        lock_folder(out, LOCK).map_err(|source| SimulationError::Io { action: "write", path: path.clone(), source })?;
+    let found = match finished().transpose() {
+        Some(found) => found.map(|found| (found, true)),
+        None => Ok((write(lock.is_some())?, false)),
+    };
+    // Whoever waits for the lock finds the result; a file that stays is harmless.
+    let _ = fs::remove_file(path);
+    found
 }
 
 /// Records the request and creates the folder of the images; the holder of the lock removes what a killed simulation left

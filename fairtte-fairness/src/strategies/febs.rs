@@ -35,7 +35,6 @@ use fairtte_metrics::GroupId;
 use fairtte_survival::Segmentation;
 use serde::{Deserialize, Serialize};
 
-use super::compared::n_trained_groups;
 use super::groups::{GroupMeans, unmoved_weights, weight_terms, weighted_sum};
 use super::objective::{Objective, Terms, Value};
 use super::{ExpectedBatch, ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
@@ -117,11 +116,11 @@ impl Febs {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and
-    /// [`FairnessError::OneGroup`] without two groups in training.
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
+    /// group.
     pub fn new(config: &FebsConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, "febs")?;
+        cells.require_groups("febs")?;
         let (levels, running) = (cells.levels.clone(), vec![None; cells.levels.len()]);
         Ok(Self { config: *config, levels, running, of_masks: false })
     }

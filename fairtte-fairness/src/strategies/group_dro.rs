@@ -28,7 +28,6 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::compared::n_trained_groups;
 use super::groups::{GroupMeans, unmoved_weights, weight_terms, weighted_sum};
 use super::numbers::log_sum_exp;
 use super::objective::{Objective, Terms, Value};
@@ -116,13 +115,14 @@ impl GroupDro {
     /// Creates the strategy with equal weights for the groups that occur in training.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and
-    /// [`FairnessError::OneGroup`] without two groups in training.
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
+    /// group.
     pub fn new(config: &GroupDroConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
         let GroupDroConfig { eta, adjustment, absent, balanced_sampler, weigh_by } = *config;
-        let n_present = n_trained_groups(cells, "group-dro")? as f64;
+        cells.require_groups("group-dro")?;
         let counts = cells.counts();
+        let n_present = counts.iter().filter(|n| **n > 0).count() as f64;
         let of_count = |n: &usize, present: f64, empty: f64| if *n > 0 { present } else { empty };
         Ok(Self {
             eta,

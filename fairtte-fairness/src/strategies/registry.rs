@@ -6,6 +6,7 @@ use fairtte_survival::{Additions, NoSettings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::compared::n_trained_groups;
 use super::{ExpectedBatch, Strategy, StrategySettings, TrainingCells};
 use crate::{FairnessError, LearnerSpec, TrainingConfig};
 
@@ -97,8 +98,21 @@ impl StrategyConfig {
     ///
     /// # Errors
     /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if groups are needed and no
-    /// training sample has one.
+    /// training sample has one, [`FairnessError::OneGroup`] if they are compared and all training samples are in one.
     pub fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        if self.settings().compares_groups() {
+            n_trained_groups(cells, self.settings().name())?;
+        }
+        self.build_trained(spec, cells)
+    }
+
+    /// The strategy of a model that was trained, whose weights replace those that are drawn here. A model of one group, which earlier
+    /// versions trained, still predicts.
+    pub(crate) fn build_trained(
+        &self,
+        spec: &LearnerSpec,
+        cells: &TrainingCells,
+    ) -> Result<Box<dyn Strategy>, FairnessError> {
         self.settings().build(spec, cells)
     }
 }

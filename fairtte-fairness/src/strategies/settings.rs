@@ -18,6 +18,11 @@ pub trait StrategySettings: Debug + Send + Sync {
         true
     }
 
+    /// Whether the method compares groups, so that training needs samples of at least two.
+    fn compares_groups(&self) -> bool {
+        self.needs_groups()
+    }
+
     /// Whether the method works where events have several causes: it then only combines the losses of the head, and nothing in it
     /// takes an event of another cause for a censoring.
     fn models_causes(&self) -> bool {

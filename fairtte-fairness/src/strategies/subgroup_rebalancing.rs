@@ -24,7 +24,6 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::compared::n_trained_groups;
 use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
 use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells};
@@ -82,6 +81,11 @@ impl StrategySettings for SubgroupRebalancingConfig {
         self.by != Cells::Event || self.mode == RebalancingMode::Reweigh
     }
 
+    /// Cells of group and event are two also with one group.
+    fn compares_groups(&self) -> bool {
+        self.by == Cells::Group
+    }
+
     fn validate(&self) -> Result<(), FairnessError> {
         let has_effect = self.mode != RebalancingMode::Reweigh || self.by == Cells::Group;
         let expected = "no value with mode = \"reweigh\", whose weights are those of group and event";
@@ -109,14 +113,11 @@ impl SubgroupRebalancing {
     /// Computes the weights from the training part.
     ///
     /// # Errors
-    /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one, [`FairnessError::OneGroup`] if
-    /// groups alone are the cells and there is only one.
+    /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one.
     pub fn new(config: &SubgroupRebalancingConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        match config.by {
-            Cells::Group => n_trained_groups(cells, "subgroup-rebalancing").map(drop)?,
-            Cells::GroupXEvent => cells.require_groups("subgroup-rebalancing")?,
-            Cells::Event => {}
+        if config.needs_groups() {
+            cells.require_groups("subgroup-rebalancing")?;
         }
         let of_sample = cells_of(config.by, &cells.groups, &cells.event);
         let (sampling, weights) = match config.mode {

@@ -14,7 +14,7 @@
 //! both. The models must not read the group: one that does can be right in both groups for a trivial reason, and eta is 0.
 //! Source: FairTTE, Theorem 1 and appendix E.
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, ArrayView1, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -139,18 +139,22 @@ pub fn gap_bound(
         let chunk: Vec<_> = chunk.iter().map(|(i, j)| (&models[*i], &models[*j])).collect();
         let apart = distances(&chunk);
         widest.par_iter_mut().enumerate().for_each(|(draw, widest)| {
-            let permutation = draw.checked_sub(draws.n_unpermuted());
-            let of_all = permutation.is_none().then(|| draws.means(draw, &apart, &present));
-            for (place, (found, (a, b))) in widest.iter_mut().zip(&pairs).enumerate() {
-                let of_pair = permutation.map(|permutation| draws.permuted_means(permutation, place, &apart));
-                let rows = of_all.as_ref().map(|means| [means.row(*a), means.row(*b)]);
-                let rows = rows.or_else(|| of_pair.as_ref().map(|means| [means.row(0), means.row(1)]));
-                for (k, (x, y)) in rows.into_iter().flat_map(|[one, other]| one.into_iter().zip(other)).enumerate() {
+            let widen = |found: &mut (f64, usize), one: ArrayView1<f64>, other: ArrayView1<f64>| {
+                for (k, (x, y)) in one.iter().zip(other).enumerate() {
                     // A group without a sample in this draw has no mean, which is never greater.
                     if (x - y).abs() > found.0 {
                         *found = ((x - y).abs(), block * PAIRS_AT_ONCE + k);
                     }
                 }
+            };
+            if let Some(permutation) = draw.checked_sub(draws.n_unpermuted()) {
+                for (place, found) in widest.iter_mut().enumerate() {
+                    let means = draws.permuted_means(permutation, place, &apart);
+                    widen(found, means.row(0), means.row(1));
+                }
+            } else {
+                let means = draws.means(draw, &apart, &present);
+                widest.iter_mut().zip(&pairs).for_each(|(found, (a, b))| widen(found, means.row(*a), means.row(*b)));
             }
         });
     }

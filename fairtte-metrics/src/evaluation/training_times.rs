@@ -1,8 +1,8 @@
 //! Whether the times of a training sample, on which the censoring curve is fitted, are in the unit of the evaluated ones.
 //!
 //! The rule is that of curves and outcomes ([`check_units`](crate::evaluation::check_units)), with the Kaplan-Meier curve of the
-//! training sample in place of the mean curve. Ranges are far apart only by the median of one sample, because the largest of a few
-//! evaluated times may be small.
+//! training sample in place of the mean curve. Where no unit explains it, ranges are far apart only by the median of one sample,
+//! because the largest of a few evaluated times may be small.
 
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::coverage::{FAR, Ranges};
@@ -49,7 +49,8 @@ pub fn check_training_times(train: &Outcomes, evaluated: &Outcomes) -> Result<()
     if !is_far && factor.is_none() {
         return Ok(());
     }
-    // No two risks differ by such a factor; early events of one sample bring its median close to the other's range.
+    // No difference in risk explains such a factor between the ranges where a unit does. Early events of one sample bring its median
+    // close to the range of the other.
     let is_far = is_far || last > FAR * latest || latest > FAR * last;
     Err(MetricError::TrainingTimesDisagree { train: last, evaluated: latest, factor, is_far })
 }

@@ -116,7 +116,8 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// The hours at these samples per second, in training and in inference. Any product of counts is a number.
+    /// The hours at these samples per second, in training and in inference. The product of two counts
+    /// may exceed `u64`.
     fn new(samples: u64, epochs: u64, [training, inference]: [f64; 2]) -> Self {
         let hours = |n: f64, per_second: f64| n / per_second / 3600.0;
         let (n, n_epochs) = (samples as f64, epochs as f64);

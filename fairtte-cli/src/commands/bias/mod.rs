@@ -123,7 +123,9 @@ impl Measured<'_> {
             let groups = &restrict(groups, rows)?;
             if groups.membership().iter().all(Option::is_none) {
                 let (name, file) = (groups.attribute(), &self.file);
-                let message = format!("no sample of {file} is in a group of {name}, expected some in each of two");
+                let message = format!(
+                    "no compared sample of {file} is in a group of {name}, expected samples in at least two groups"
+                );
                 return Err(CliError::Check(message));
             }
             Ok(AttributeBias {

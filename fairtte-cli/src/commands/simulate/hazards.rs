@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_classical::generator::{Arm, Generated, GeneratorSettings, generate, generate_on};
-use fairtte_data::simulated::SimulationError;
+use fairtte_data::simulated::{LOCK, write_alone};
 use fairtte_data::table::{ColumnValues, Table, write_csv, write_parquet};
-use fairtte_data::{remove_unfinished, unfinished_name, write_alone, write_atomically, write_predictions};
+use fairtte_data::{remove_unfinished, unfinished_name, write_atomically, write_predictions};
 use fairtte_metrics::{SampleId, SurvivalCurves};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,6 @@ use crate::progress::say;
 
 /// The record, written last.
 const RECORD: &str = "simulation.json";
-/// Held while the folder is written.
-const LOCK: &str = ".simulation.lock";
 /// Changes whenever the same settings would give other people.
 const GENERATOR_VERSION: u32 = 1;
 
@@ -74,15 +72,14 @@ pub(super) fn run(arguments: &Simulate, merged: Merged) -> Result<(), CliError> 
     };
     let request = Request { generator_version: GENERATOR_VERSION, seed: arguments.seed, settings, rows };
     say(format!("simulating {} people with known hazards into {}", request.settings.n, out.display()));
+    // What is refused is refused before there is a folder, and by a dry run as well.
+    let one = GeneratorSettings { n: request.settings.n.min(1), ..request.settings.clone() };
+    people(&Request { settings: one, ..request.clone() }, covariates.as_ref())?;
     if arguments.dry_run {
-        // A dry run refuses what the run would refuse.
-        let one = GeneratorSettings { n: request.settings.n.min(1), ..request.settings.clone() };
-        people(&Request { settings: one, ..request.clone() }, covariates.as_ref())?;
         return dry_run(arguments, &request);
     }
-    let failed = |action, path, source| SimulationError::Io { action, path, source }.into();
     let write = |is_locked| write(out, &request, covariates.as_ref(), is_locked);
-    let (counts, reused) = write_alone(out, LOCK, || finished(out, &request), failed, write)?;
+    let (counts, reused) = write_alone(out, || finished(out, &request), write)?;
     if arguments.json {
         return print_json(&json!({
             "folder": out, "cohort": out.join("cohort.csv"), "truth": out.join("truth.parquet"),
@@ -178,10 +175,8 @@ fn finished(out: &Path, request: &Request) -> Result<Option<Counts>, CliError> {
     let problem = |problem: &str| CliError::RunFolder { path: out.to_owned(), problem: problem.to_owned() };
     let Ok(text) = std::fs::read_to_string(out.join(RECORD)) else {
         let is_known = |name: &std::ffi::OsStr| {
-            let name = name.to_str();
-            let is_of_one =
-                |name: &str| FILES.contains(&name) || name == LOCK || unfinished_name(name).is_some_and(is_ours);
-            name.is_some_and(is_of_one)
+            name.to_str()
+                .is_some_and(|name| FILES.contains(&name) || name == LOCK || unfinished_name(name).is_some_and(is_ours))
         };
         let mut entries = std::fs::read_dir(out).into_iter().flatten().flatten();
         return match entries.find(|entry| !is_known(&entry.file_name())) {

@@ -93,8 +93,8 @@ fn sentence(metric: &MetricPower, settings: &PowerSettings, evaluation: &Evaluat
     format!("{label}: a gap is found in {target} of repeats {ways}{level}.{}", undefined(metric))
 }
 
-/// How many repeats at all shares could not find a gap because they have none, as of a group with too few events; empty where all
-/// have one.
+/// How many repeats at all shares could not find a gap because they have no interval or no p value, as with a group of too few events;
+/// empty where all have one.
 fn undefined(metric: &MetricPower) -> String {
     let counts = |what: &str, of: fn(&PowerAt) -> Option<Rate>| {
         let rates = || metric.shares.iter().filter_map(of);

@@ -73,8 +73,8 @@ fn job_name(name: &str) -> String {
     name.chars().take(40).map(plain).collect()
 }
 
-/// An option for a line `#SBATCH`, which sbatch divides at spaces and ends at `#`: such a value is put in quotes, unless a person has
-/// written some.
+/// An option for a line `#SBATCH`, which sbatch divides at spaces and ends at `#`: such a value is put in quotes, unless it is quoted or
+/// escaped already.
 fn in_head(option: &str) -> String {
     match option.split_once('=') {
         Some((name, value))

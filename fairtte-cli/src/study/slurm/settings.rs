@@ -135,7 +135,8 @@ impl Slurm {
     }
 }
 
-/// Checks options of `sbatch` that a person gave: one word each, none that `submit` sets itself.
+/// Checks options of `sbatch` that a person gave: one each, with spaces in the value of `--NAME=VALUE` only, and none that `submit`
+/// sets itself.
 ///
 /// # Errors
 /// [`CliError::Config`] naming the option.
@@ -147,8 +148,12 @@ pub(crate) fn check_options(key: &str, options: &[String]) -> Result<(), CliErro
             Some(name) => name.starts_with(|c: char| c.is_ascii_lowercase()),
             None => short.is_some_and(|c| c.is_ascii_alphabetic()),
         };
-        if !is_option || option.contains(|c: char| c.is_control()) {
-            let message = format!("{option:?}, expected an option of sbatch in one word, such as \"--exclude=n7\"");
+        // sbatch would take what follows a space for another option.
+        let is_divided = long.unwrap_or(option).contains(char::is_whitespace);
+        if !is_option || is_divided || option.contains(|c: char| c.is_control()) {
+            let message = format!(
+                "{option:?}, expected one option of sbatch, such as \"--exclude=n7\" or \"--comment=our films\""
+            );
             return Err(CliError::setting(key, message, None));
         }
         // sbatch takes the beginning of a name for the whole.
@@ -240,6 +245,7 @@ mod tests {
             (s.cpus, s.pack, s.max_running) = (Some(4), Some(1), Some(1));
             s.container = text("apptainer exec --nv 'my image.sif'");
             s.extra = vec!["--exclude=n7".to_owned(), "-wn1".to_owned(), "--exclusive".to_owned()];
+            s.extra.push("--comment=films of 2024".to_owned());
         };
         assert_eq!(with(&all), Ok(()));
         let refused: [(&str, Change<'_>); 12] = [
@@ -260,9 +266,8 @@ mod tests {
             let error = with(change).expect_err(sentence);
             assert!(error.starts_with(&format!("execute.slurm.{sentence}")), "{error}");
         }
-        for option in
-            ["--array=0", "--arr=0", "-a0", "--signal=B:USR1", "-o/dev/null", "--no-requeue", "script", "--", "-"]
-        {
+        let ours = ["--array=0", "--arr=0", "-a0", "--signal=B:USR1", "-o/dev/null", "--no-requeue"];
+        for option in ours.into_iter().chain(["script", "--", "-", "--comment our films", "-w n1"]) {
             assert!(with(&|s| s.extra = vec![option.to_owned()]).is_err(), "{option}");
         }
     }

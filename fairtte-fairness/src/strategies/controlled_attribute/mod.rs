@@ -32,7 +32,6 @@ use fairtte_metrics::GroupId;
 use ndarray::{Array2, Axis, concatenate};
 
 use self::model::{GroupModel, GroupPart};
-use super::compared::n_trained_groups;
 use super::mixture::{mixture, shares};
 use super::saved::{read_state, write_state};
 use super::{
@@ -61,16 +60,15 @@ impl ControlledAttribute {
     /// Builds a network for every group of the training part.
     ///
     /// # Errors
-    /// As [`ControlledAttributeConfig::validate`] and [`Learner::new`](crate::Learner::new); [`FairnessError::NoGroups`] and
-    /// [`FairnessError::OneGroup`] without two groups in training, [`FairnessError::FewEvents`] naming a group with too few
-    /// events (the largest, if all are left out).
+    /// As [`ControlledAttributeConfig::validate`] and [`Learner::new`](crate::Learner::new); [`FairnessError::NoGroups`] if no
+    /// training sample has a group, [`FairnessError::FewEvents`] naming a group with too few events (the largest, if all are left out).
     pub fn new(
         config: &ControlledAttributeConfig,
         spec: &LearnerSpec,
         cells: &TrainingCells,
     ) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, NAME)?;
+        cells.require_groups(NAME)?;
         let n_events = cells.event_counts();
         let too_small: Vec<usize> = (0..n_events.len()).filter(|g| n_events[*g] < config.min_events).collect();
         let is_refused = config.small_group == SmallGroup::Refuse || too_small.len() == n_events.len();

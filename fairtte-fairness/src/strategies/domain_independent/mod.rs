@@ -30,7 +30,6 @@ use burn::module::Module as _;
 use fairtte_models::Noise;
 use ndarray::Array2;
 
-use super::compared::n_trained_groups;
 use super::missing::known;
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, task_alone};
@@ -62,15 +61,15 @@ impl DomainIndependent {
     /// Builds the network for the groups of the training part.
     ///
     /// # Errors
-    /// As [`DomainIndependentConfig::validate`] and [`Learner::with_network`]; [`FairnessError::NoGroups`] and
-    /// [`FairnessError::OneGroup`] without two groups in training.
+    /// As [`DomainIndependentConfig::validate`] and [`Learner::with_network`]; [`FairnessError::NoGroups`] if no training
+    /// sample has a group.
     pub fn new(
         config: &DomainIndependentConfig,
         spec: &LearnerSpec,
         cells: &TrainingCells,
     ) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, NAME)?;
+        cells.require_groups(NAME)?;
         let counts = cells.counts();
         let learner = Learner::with_network(spec, |device| {
             DomainNetwork::new(&spec.network, counts.len(), spec.weights(NETWORK), device)

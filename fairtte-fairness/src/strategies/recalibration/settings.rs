@@ -79,6 +79,11 @@ impl StrategySettings for RecalibrationConfig {
         only(RecalibrationMethod::Quantile, is_default, "min-events", value)
     }
 
+    /// The map of one group is of use as well.
+    fn compares_groups(&self) -> bool {
+        false
+    }
+
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         let of_class = matches!(self.method, RecalibrationMethod::Platt | RecalibrationMethod::Isotonic);
         let fits = of_class == expected.head.predicts_class();

@@ -54,6 +54,11 @@ impl StrategySettings for SwadConfig {
         self.criterion == SwadCriterion::WorstGroupNll
     }
 
+    /// Of one group the worst is that one.
+    fn compares_groups(&self) -> bool {
+        false
+    }
+
     fn validate(&self) -> Result<(), FairnessError> {
         check_at_least("n-converge", self.n_converge, 1)?;
         check_at_least("n-tolerance", self.n_tolerance, 1)?;

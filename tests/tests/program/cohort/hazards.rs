@@ -64,6 +64,7 @@ fn the_truth_itself_can_be_audited_and_beats_what_it_is_compared_with() {
     assert_eq!(attributes, ["treatment", "subgroup"]);
 }
 
+/// Where the folder of temporary files has locks.
 #[test]
 fn processes_that_request_the_same_at_once_write_it_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -160,7 +160,11 @@ fn wrong_files_are_refused_with_their_place() {
     }
     std::fs::write(folder.path().join("cohort.csv"), with_ward).unwrap();
     let pair = ["--attributes", "ward", "--intersections", "--permutations", "9", "--set", "n-replicates=0"];
-    fail(call(folder.path(), &pair), 4, "cohort.csv is in a group of sex x ward, expected some in each of two");
+    fail(
+        call(folder.path(), &pair),
+        4,
+        "cohort.csv is in a group of sex x ward, expected samples in at least two groups",
+    );
     std::fs::write(folder.path().join("cohort.csv"), cohort).unwrap();
     let few = succeed(call(folder.path(), &["--min-events", "190", "--permutations", "9", "--set", "n-replicates=0"]));
     assert!(few.stdout.contains("events, expected at least 190)"), "{}", few.stdout);

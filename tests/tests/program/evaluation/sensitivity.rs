@@ -139,7 +139,7 @@ fn one_tilted_group_makes_a_gap_that_every_output_says() {
 }
 
 #[test]
-fn draws_within_the_levels_of_another_attribute_change_intervals_and_no_value() {
+fn draws_are_those_of_the_evaluation_within_the_levels_of_another_attribute_too() {
     let folder = tempfile::tempdir().unwrap();
     let of_sex = |extra: &[&str]| {
         let fixed = ["--deltas", "-1,0,1", "--attributes", "site", "--set", "sensitivity.replicates=40"];
@@ -153,10 +153,11 @@ fn draws_within_the_levels_of_another_attribute_change_intervals_and_no_value() 
         ["value", "lower", "upper"].map(|key| number(&overall[key]))
     };
     let [value, lower, upper] = of_sex(&[]);
-    let within = of_sex(&["--set", "stratify={ attribute = \"site\" }"]);
-    assert_eq!(within[0].to_bits(), value.to_bits());
-    // The number of those without an event is that of site A in every draw.
-    assert!(within[2] - within[1] < 0.9 * (upper - lower), "{within:?} {lower} {upper}");
+    let [within, from, to] = of_sex(&["--set", "stratify={ attribute = \"site\" }"]);
+    assert!(lower < within && within < upper, "{within} {value} {lower} {upper}");
+    assert!((from - lower).abs() > 1e-3 && (to - upper).abs() > 1e-3, "the same draws: {from} {to}");
+    let by_event = of_sex(&["--set", "stratify=event"]);
+    assert!((by_event[1] - from).abs() > 1e-3, "the same strata: {by_event:?} {from}");
 }
 
 #[test]
