@@ -207,7 +207,9 @@ mod tests {
         let train = Outcomes::new(vec![0.5, 4.0], vec![true, false]).unwrap();
         let finer = grid(2, Interpolation::ConstantHazard).with_early(&crate::PcHazard, &train);
         assert_eq!(finer.times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
-        for written in [finer, PredictionGrid::at_times(vec![0.0, 0.5, 0.75])] {
+        // Points between two close cut points are equal when rounded.
+        let rounded = PredictionGrid::at_times(vec![0.0, 2.0, 2.0]);
+        for written in [finer, PredictionGrid::at_times(vec![0.0, 0.5, 0.75]), rounded] {
             assert_eq!(read(&serde_json::to_string(&written).unwrap()).unwrap(), written);
         }
         let of = |times: &str, points: usize, early: &str| {
@@ -215,7 +217,7 @@ mod tests {
             read(&format!(r#"{{"times": {times}, {rest}}}"#)).unwrap_err()
         };
         assert!(of("[0.0, 1.0]", 0, "null").starts_with("points-per-interval is 0"));
-        for times in ["[]", "[1.0, 2.0]", "[0.0, 2.0, 2.0]"] {
+        for times in ["[]", "[1.0, 2.0]", "[0.0, 2.0, 1.0]"] {
             assert!(of(times, 1, "null").starts_with("times of predictions that do not ascend from 0"), "{times}");
         }
         let expected = "number of times of predictions: 4, expected whole intervals of 2 points";
