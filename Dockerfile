@@ -24,7 +24,8 @@ LABEL org.opencontainers.image.title="FairTTE" \
       org.opencontainers.image.source="https://github.com/fairtte/fairtte" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=build /build/target/release/fairtte /usr/local/bin/fairtte
-COPY --from=build /build/LICENSE-MIT /build/LICENSE-APACHE /usr/share/doc/fairtte/
+# With those of the packages it is built from, where the release workflow has written them.
+COPY --from=build /build/*LICENSE* /usr/share/doc/fairtte/
 RUN useradd --uid 1000 --create-home fairtte && install --directory --owner fairtte --group fairtte /work
 USER 1000
 WORKDIR /work

@@ -27,6 +27,10 @@ const NO_MEMORY: [&str; 11] = [
     "defaultcpuallocator: ",
 ];
 
+/// What helps where the memory of a device does not suffice.
+const LESS_MEMORY: &str = "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory, \
+                           for bench a smaller --batch";
+
 /// What they write where a device fails otherwise.
 const FAILED: [&str; 2] = ["cuda error: ", "cudnn error: "];
 
@@ -54,20 +58,29 @@ pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
 /// Opens a device by the name that `--device` and run files use.
 ///
 /// # Errors
-/// [`CliError::Device`] if the name is unknown, its back end was not compiled in, or it cannot compute a number; an error of the
-/// settings if an environment variable of the kernels has an invalid value.
+/// As of [`named`]; [`CliError::DeviceUnusable`] if the device cannot compute a number.
+pub(crate) fn open(name: &str) -> Result<Device, CliError> {
+    let device = named(name)?;
+    *IN_USE.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+    tried(name, device)
+}
+
+/// The device of this name, which was not tried yet.
+///
+/// # Errors
+/// [`CliError::Device`] if the name is unknown or its back end was not compiled in; an error of the settings if an environment
+/// variable of the kernels has an invalid value.
 #[cfg_attr(
     any(feature = "ndarray", feature = "tch"),
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
 )]
-pub(crate) fn open(name: &str) -> Result<Device, CliError> {
+pub(crate) fn named(name: &str) -> Result<Device, CliError> {
     fairtte_models::check_environment()?;
-    *IN_USE.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
     let (back_end, index) = match name.split_once(':') {
         Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
         None => (name, 0),
     };
-    let device = match (back_end, index) {
+    Ok(match (back_end, index) {
         #[cfg(feature = "flex")]
         ("flex", 0) => Device::flex(),
         #[cfg(feature = "ndarray")]
@@ -81,8 +94,12 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         #[cfg(feature = "wgpu")]
         ("wgpu", 0) => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
         _ => return Err(absent(name, back_end)),
-    };
-    tried(name, device)
+    })
+}
+
+/// The kind of a device, which is its name without the number: `cuda` of `cuda:1`.
+pub(crate) fn kind(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(kind, _)| kind)
 }
 
 /// Gives a back end with threads of its own as many threads as the pool, which has the number set by `threads`.
@@ -127,10 +144,7 @@ fn problem(message: &str) -> Option<(String, bool)> {
         })
     };
     let (short, lost) = (with(&NO_MEMORY), with(&LOST));
-    let advice = match short {
-        Some(_) => "; a smaller training.batch-size with training.accumulate for the rest of it needs less memory",
-        None => "",
-    };
+    let advice = if short.is_some() { LESS_MEMORY } else { "" };
     let found = short.or(lost).or_else(|| with(&FAILED))?;
     Some((format!("{}{advice}", cause(found).trim_end_matches('.')), short.is_none() && lost.is_some()))
 }
@@ -148,15 +162,24 @@ fn cause(line: &str) -> &str {
 /// Computes one number on a device, so that one that does not work is reported before the data are read.
 ///
 /// # Errors
-/// [`CliError::Device`] with the first line of what the back end says.
+/// [`CliError::DeviceUnusable`] with the first line of what the back end says.
 fn tried(name: &str, device: Device) -> Result<Device, CliError> {
     let compute = || Tensor::<1>::ones([1], &device).into_data().iter::<f32>().sum::<f32>();
-    let problem = match quietly(compute) {
-        Ok(1.0) => return Ok(device),
-        Ok(other) => format!("computes 1 as {other}, expected 1"),
-        Err(message) => format!("cannot be used: {}", shortened(cause(lines(&message).next().unwrap_or(&message)))),
-    };
-    Err(CliError::Device { device: name.to_owned(), problem })
+    match problem_of_one(quietly(compute)) {
+        None => Ok(device),
+        Some(problem) => Err(CliError::DeviceUnusable { device: name.to_owned(), problem }),
+    }
+}
+
+/// What is wrong with a device that computed this for 1, or whose back end said this.
+fn problem_of_one(found: Result<f32, String>) -> Option<String> {
+    match found {
+        Ok(1.0) => None,
+        Ok(other) => Some(format!("computes 1 as {other}, expected 1")),
+        Err(message) => {
+            Some(format!("cannot be used: {}", shortened(cause(lines(&message).next().unwrap_or(&message)))))
+        }
+    }
 }
 
 /// The result of `compute`, or the message of the first panic of any thread in the meantime, of which nothing is printed: the devices
@@ -259,9 +282,20 @@ mod tests {
     }
 
     #[test]
+    fn the_kind_of_a_device_has_no_number() {
+        assert_eq!(["flex", "flex:0", "cuda:11", "tch-cuda:1"].map(kind), ["flex", "flex", "cuda", "tch-cuda"]);
+        assert!(named("flex:0").is_ok() && named("flex:1").is_err());
+    }
+
+    #[test]
     fn of_a_device_that_cannot_be_opened_one_short_line_is_shown() {
         let text = "called `Result::unwrap()` on an `Err` value: Torch(\"Found no NVIDIA driver\\nframe #0: c10\")";
-        assert_eq!(cause(lines(text).next().unwrap()), "Torch(\"Found no NVIDIA driver");
+        let problem = problem_of_one(Err(text.to_owned())).unwrap();
+        assert_eq!(problem, "cannot be used: Torch(\"Found no NVIDIA driver");
+        assert_eq!(problem_of_one(Ok(0.5)).unwrap(), "computes 1 as 0.5, expected 1");
+        assert_eq!(problem_of_one(Ok(1.0)), None);
+        let error = CliError::DeviceUnusable { device: "tch-cuda:1".to_owned(), problem };
+        assert_eq!(error.exit(), crate::Exit::Config);
         let long = format!("Unable to load {}", "libcuda, ".repeat(50));
         assert!(shortened(&long).len() == 203 && shortened(&long).ends_with(" .."));
         assert_eq!(shortened("no driver"), "no driver");

@@ -87,6 +87,24 @@ pub enum CliError {
         /// What is wrong and what was expected.
         problem: String,
     },
+    /// The device is in this build, but not on this machine, or it is in use or broken.
+    #[error("device \"{device}\" {problem}")]
+    DeviceUnusable {
+        /// The device asked for.
+        device: String,
+        /// What it reported.
+        problem: String,
+    },
+    /// A process that measured a device ended without a result.
+    #[error("device \"{device}\" {problem}")]
+    NotMeasured {
+        /// The device.
+        device: String,
+        /// What was not measured, and how the process ended.
+        problem: String,
+        /// What the exit code of the process means.
+        exit: Exit,
+    },
     /// A device stopped in the middle of a computation.
     #[error("device \"{device}\" failed: {problem}. A training resumes from its last checkpoint by the same command")]
     DeviceFailed {
@@ -281,6 +299,7 @@ impl CliError {
             | Self::Setting { .. }
             | Self::OtherRun { .. }
             | Self::Device { .. }
+            | Self::DeviceUnusable { .. }
             | Self::Metric(
                 MetricError::InvalidSetting { .. }
                 | MetricError::InvalidGrid { .. }
@@ -297,6 +316,7 @@ impl CliError {
             },
             #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
+            Self::NotMeasured { exit, .. } => *exit,
             Self::DeviceFailed { .. } => Exit::Training,
             Self::Estimator(ClassicalError::Setting { .. } | ClassicalError::UnknownCovariate { .. }) => Exit::Config,
             Self::Estimator(_) => Exit::Data,

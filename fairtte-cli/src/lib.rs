@@ -32,7 +32,6 @@ mod samples;
 mod scored;
 mod selection;
 mod sensitivity;
-#[cfg(feature = "train")]
 mod shell;
 #[cfg(feature = "train")]
 mod study;

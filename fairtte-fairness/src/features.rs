@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::EncoderNetwork;
 use crate::network::on_host;
-use crate::predict::{BATCH_SIZE, in_batches};
+use crate::predict::in_batches;
 use crate::{FairnessError, Learner};
 
 /// A place between pixels and curves.
@@ -63,7 +63,7 @@ pub fn features(
     device: &Device,
     mut of_batch: impl FnMut(&Batch) -> Result<Array2<f32>, FairnessError>,
 ) -> Result<Array2<f32>, FairnessError> {
-    let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
+    let mut blocks = Vec::new();
     in_batches(loader, rows, device, |batch| {
         blocks.push(of_batch(batch)?);
         Ok(())

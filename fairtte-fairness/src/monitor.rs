@@ -4,19 +4,16 @@
 //! the model; of a value that neither mask has it is 1.
 //!
 //! The probability of a class is 1 minus the curve of its one interval: AUC, and balanced accuracy at the threshold with the
-//! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the
-//! curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
+//! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate)
+//! on the validation part: same reading of the curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
 //! curves at the cut points. Where events have several causes, they are those of the cause that is predicted
 //! ([`evaluate_cause`](fairtte_metrics::evaluation::evaluate_cause)), and the likelihood is the joint one of all causes.
 
 use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, confusion};
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};
-use fairtte_metrics::evaluation::evaluate_cause;
+use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics, sample_metrics_of_cause};
 use fairtte_metrics::masks::PairScore;
-use fairtte_metrics::{
-    CensoringCurve, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
-    evaluate,
-};
+use fairtte_metrics::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 use fairtte_survival::{IntervalTargets, Targets};
 use ndarray::Array2;
 
@@ -171,7 +168,7 @@ struct Scored {
     undefined: Vec<(Monitor, String)>,
 }
 
-/// The names of the metrics of curves in an evaluation.
+/// The names of the metrics of curves in an evaluation. They do not depend on `evaluation.metrics`, which is about the report.
 const METRICS: [(Monitor, &str); 3] =
     [(Monitor::CTd, "c_td_antolini_strict"), (Monitor::AucTd, "auc_td"), (Monitor::Ibs, "ibs")];
 
@@ -180,31 +177,35 @@ const METRICS_OF_CAUSE: [(Monitor, &str); 3] =
     [(Monitor::CTd, "cause-c-td"), (Monitor::AucTd, "cause-auc-td"), (Monitor::Ibs, "cause-ibs")];
 
 fn of_curves(curves: &SurvivalCurves, truth: &Truth<'_>) -> Result<Scored, MetricError> {
+    let Truth { subjects, outcomes, censoring, groups, settings, .. } = *truth;
     let names = if truth.causes.is_some() { METRICS_OF_CAUSE } else { METRICS };
-    let report = match truth.causes {
-        None => evaluate(truth.subjects, truth.outcomes, curves, truth.censoring, truth.groups, truth.settings)?,
+    let found = match truth.causes {
+        None => sample_metrics(subjects, outcomes, curves, censoring, groups, settings)?,
         Some((cause, outcomes)) => {
             let incidence = IncidenceCurves::of_survival(curves.clone());
             let metrics = names.map(|(_, name)| name.to_owned()).to_vec();
-            let settings = EvaluationSettings { metrics, ..truth.settings.clone() };
-            let (censoring, groups) = (truth.censoring, truth.groups);
-            evaluate_cause(truth.subjects, outcomes, cause, &incidence, censoring, groups, &settings)?
+            let settings = EvaluationSettings { metrics, ..settings.clone() };
+            sample_metrics_of_cause(subjects, (outcomes, cause), &incidence, censoring, groups, &settings)?
         }
     };
-    let overall = |(monitor, name)| (monitor, report.metric(name).and_then(|metric| metric.overall.value));
-    let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
-    let of = |of: usize, g: usize| names.map(|(monitor, name)| (monitor, of_group(&report, name, (of, g)))).to_vec();
-    let by_group = truth.groups.iter().enumerate();
-    let by_group = by_group.map(|(place, groups)| (0..groups.levels().len()).map(|g| of(place, g)).collect());
+    let overall = |name| found.metric(name).map(|metric| &metric.overall.value);
+    let value = |(monitor, name)| (monitor, overall(name).and_then(|value| value.clone().ok()));
+    let reason = |(monitor, name)| Some((monitor, overall(name)?.as_ref().err()?.to_string()));
+    let of = |of: usize, level: &String| names.map(|(monitor, name)| (monitor, of_group(&found, name, (of, level))));
+    let by_attribute = |(of_attribute, groups): (usize, &Groups)| {
+        groups.levels().iter().map(|level| of(of_attribute, level).to_vec()).collect()
+    };
     Ok(Scored {
-        overall: names.map(overall).to_vec(),
-        by_group: by_group.collect(),
-        undefined: names.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect(),
+        overall: names.map(value).to_vec(),
+        by_group: groups.iter().enumerate().map(by_attribute).collect(),
+        undefined: names.into_iter().filter_map(reason).collect(),
     })
 }
 
-fn of_group(report: &EvaluationReport, name: &str, (attribute, level): (usize, usize)) -> Option<f64> {
-    report.metric(name)?.attributes.get(attribute)?.groups.get(level)?.estimate.value
+/// The value in a level of an attribute, which is named by its place.
+fn of_group(found: &SampledMetrics, name: &str, (attribute, level): (usize, &str)) -> Option<f64> {
+    let groups = &found.metric(name)?.attributes.get(attribute)?.groups;
+    groups.iter().find(|group| group.level == level)?.value.value.clone().ok()
 }
 
 /// The metrics of a class, whose probability is 1 minus the end of the curve of its interval.

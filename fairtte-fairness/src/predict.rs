@@ -15,8 +15,17 @@ use ndarray::{Array2, Axis, concatenate, s};
 use crate::FairnessError;
 use crate::strategies::Strategy;
 
-/// Fixed, so that a prediction does not depend on the batch size of the training.
-pub(crate) const BATCH_SIZE: usize = 64;
+/// Most samples of a batch.
+const BATCH_SIZE: usize = 64;
+/// Most values in the inputs of a batch: 64 pictures of 3 x 224 x 224.
+const BATCH_VALUES: usize = BATCH_SIZE * 3 * 224 * 224;
+
+/// Samples of a batch, each of `n_values` values. Volumes come in fewer at a time, because what the layers need grows with the values:
+/// a training on few volumes at a time has no memory for 64 at its first validation. It follows from the shape alone, so that a
+/// prediction does not depend on the batch size of the training.
+pub(crate) fn batch_size(n_values: usize) -> usize {
+    (BATCH_VALUES / n_values.max(1)).clamp(1, BATCH_SIZE)
+}
 
 /// What the outputs of a network mean.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +114,7 @@ impl EvaluationPart<'_> {
         strategy: &dyn Strategy,
         grid: &PredictionGrid,
     ) -> Result<Array2<f64>, FairnessError> {
-        let (rule, mut blocks) = (self.outputs.on(grid), Vec::with_capacity(self.rows.len().div_ceil(BATCH_SIZE)));
+        let (rule, mut blocks) = (self.outputs.on(grid), Vec::new());
         self.for_each_batch(|batch| {
             blocks.push(strategy.predict(batch, &rule)?);
             Ok(())
@@ -207,7 +216,7 @@ pub(crate) fn predict_blocks(
     device: &Device,
     mut of: impl FnMut(&Batch) -> Result<Option<Array2<f64>>, FairnessError>,
 ) -> Result<Option<Array2<f64>>, FairnessError> {
-    let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
+    let mut blocks = Vec::new();
     let mut has_all = true;
     while_batches(loader, rows, device, n_ahead(device), |batch| {
         let found = of(batch)?;
@@ -244,7 +253,8 @@ fn while_batches(
     n_ahead: usize,
     mut read: impl FnMut(&Batch) -> Result<bool, FairnessError>,
 ) -> Result<(), FairnessError> {
-    let batches = loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)?;
+    let size = batch_size(loader.n_values());
+    let batches = loader.batches(rows, size, &Sampling::Sequential, 0, 0)?;
     let batches = if computes_on_host(device) { batches } else { batches.as_stored() };
     let places = 0..batches.rows().count();
     std::thread::scope(|scope| {
@@ -270,6 +280,13 @@ mod tests {
 
     use super::*;
     use crate::strategies::table::World;
+
+    #[test]
+    fn a_batch_of_large_inputs_has_fewer_samples() {
+        assert_eq!([7, 3 * 224 * 224].map(batch_size), [64, 64]);
+        assert_eq!([48 * 64 * 64, 96 * 128 * 128, 3 * 512 * 512].map(batch_size), [49, 6, 12]);
+        assert_eq!([0, 1 << 24, usize::MAX].map(batch_size), [64, 1, 1]);
+    }
 
     #[test]
     fn batches_made_ahead_are_those_made_in_turn_and_a_pass_ends_where_it_is_told() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{hashes_below, require_hashes};
 use crate::explain::{self, Attribution, Occlusion, Patches, RiskAt, integrated_gradients, occlude};
 use crate::features::{Layer, features};
-use crate::predict::{BATCH_SIZE, CurveRule, of_cause, predict, predict_blocks};
+use crate::predict::{CurveRule, batch_size, of_cause, predict, predict_blocks};
 use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
 use crate::{Export, FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
 
@@ -125,8 +125,16 @@ impl Predictor {
     /// # Errors
     /// As [`predict`].
     pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
-        let curves = predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)?;
-        Ok(of_cause(&curves, 0, self.times().len()))
+        Ok(of_cause(&self.curves(loader, rows)?, 0, self.times().len()))
+    }
+
+    /// As [`survival`](Self::survival), of all causes that the network predicts, `[rows, n_causes n_times]`
+    /// ([`of_cause`](crate::of_cause)).
+    ///
+    /// # Errors
+    /// As [`predict`].
+    pub fn curves(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
+        predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)
     }
 
     /// As [`survival`](Self::survival), but by the network that was trained on `group` alone, whose number is its place among the
@@ -180,7 +188,9 @@ impl Predictor {
         patches: &Patches,
         at: RiskAt,
     ) -> Result<Occlusion, FairnessError> {
-        occlude(&sample.pixels, fill, patches, BATCH_SIZE, |inputs| self.risks(with_inputs(sample, &inputs), at))
+        occlude(&sample.pixels, fill, patches, batch_size(sample.pixels.len()), |inputs| {
+            self.risks(with_inputs(sample, &inputs), at)
+        })
     }
 
     /// Integrated gradients of the risk of the one sample of a batch, from the input `baseline`, in blocks of `block` inputs.

@@ -14,7 +14,8 @@ _EXACT = 2.0**24
 
 def is_short(kind: Any) -> bool:
     """Whether a type of NumPy, pandas or polars has float16 or float32: ``Float32`` or ``float32``, say."""
-    name = str(kind).lower()
+    # In any order of the bytes, which the name of a type of NumPy says.
+    name = kind.name if isinstance(kind, np.dtype) else str(kind).lower()
     return name.startswith(("float32", "float16", "halffloat", "float[pyarrow]"))
 
 
@@ -23,7 +24,7 @@ def as_written(found: NDArray[Any]) -> NDArray[Any]:
     that reads back as it, so that ``np.float32(1.1)`` is 1.1 and not above it. Any other array as it is."""
     if found.dtype == object:
         return _of_objects(found)
-    if found.dtype not in _SHORT:
+    if not is_short(found.dtype):
         return found
     wide = found.astype(np.float64)
     # What has a fraction; the whole numbers, NaN and infinities are exact. The largest ones have shorter decimals too.

@@ -117,7 +117,7 @@ def numbers(value: Any, name: str) -> NDArray[np.float64]:
 def _to_double(found: Array, name: str, expected: str = "a number") -> NDArray[np.float64]:
     if found.dtype.kind == "O":
         try:
-            return np.ascontiguousarray(found, dtype=np.float64)
+            return _in_rows(found)
         except (TypeError, ValueError):
             for place in np.ndindex(found.shape):
                 value, at = found[place], ", ".join(str(k) for k in place)
@@ -128,8 +128,19 @@ def _to_double(found: Array, name: str, expected: str = "a number") -> NDArray[n
             raise MetricError(f"{name} has the type object, expected numbers") from None
     if found.dtype.kind not in "fiub":
         raise MetricError(f"{name} has the type {found.dtype}, expected numbers")
-    # A field of a structured array lies between those of others.
-    return np.ascontiguousarray(found, dtype=np.float64)
+    return _in_rows(found)
+
+
+def _in_rows(found: Array) -> NDArray[np.float64]:
+    """An array of double precision in C order, at addresses that are multiples of eight, as Rust reads it."""
+    return np.require(found, np.float64, ["C", "A"])
+
+
+def regular(found: Array) -> Array:
+    """A matrix of float32 or float64 that Rust can read where it lies, otherwise a copy. A field of a structured array, or one that begins
+    within a word of a file, has steps or an address that are no multiples of the size of a number."""
+    is_regular = found.flags.aligned and all(stride % found.itemsize == 0 for stride in found.strides)
+    return found if is_regular else np.require(found, found.dtype, ["C", "A"])
 
 
 def flags(value: Any, name: str) -> NDArray[np.bool_]:
@@ -155,10 +166,7 @@ def matrix(value: Any, name: str) -> Array:
         hint = f"; {_CAUSES}" if name == "survival" and found.ndim == 3 else ""
         shown = f"is {value!r}" if found.ndim == 0 else f"has the shape {found.shape}"
         raise MetricError(f"{name} {shown}, expected a matrix{hint}")
-    is_regular = found.flags.aligned and all(stride % found.itemsize == 0 for stride in found.strides)
-    if found.dtype in (np.float32, np.float64) and is_regular:
-        return found
-    return _to_double(found, name)
+    return regular(found) if found.dtype in (np.float32, np.float64) else _to_double(found, name)
 
 
 def is_pandas_frame(value: object) -> bool:
@@ -203,24 +211,32 @@ def outcomes(time: Any, event: Any, name: str = "time") -> tuple[NDArray[np.floa
 
 def columns(value: Any, name: str) -> dict[str, Any]:
     """Named columns of a data frame, a table of pyarrow, a mapping, a sequence of pairs, or a single named column."""
-    if value is None:
-        return {}
+    found: dict[str, Any] = {}
+    for key, column in [] if value is None else _named(value, name):
+        # A later column would silently take the place of the earlier one.
+        if str(key) in found:
+            raise MetricError(f'{name} has several columns "{key}", expected one')
+        found[str(key)] = column
+    return found
+
+
+def _named(value: Any, name: str) -> list[tuple[Any, Any]]:
+    """The pairs of a name and a column."""
     if library(value) == "pyarrow" and hasattr(value, "column_names"):
-        repeated = next((column for column in value.column_names if value.column_names.count(column) > 1), None)
-        if repeated is not None:
-            raise MetricError(f'{name} has several columns "{repeated}", expected one')
-        return {str(column): _of_arrow(value.column(column)) for column in value.column_names}
+        return [(key, _of_arrow(value.column(place))) for place, key in enumerate(value.column_names)]
+    if is_pandas_frame(value):
+        return [(key, value.iloc[:, place]) for place, key in enumerate(value.columns)]
     if is_frame(value):
-        return {str(column): value[column] for column in value.columns}
+        return [(key, value[key]) for key in value.columns]
     if isinstance(value, Mapping):
-        return {str(column): value[column] for column in value}
+        return [(key, value[key]) for key in value]
     if library(value) in ("pandas", "polars") and getattr(value, "name", None):
-        return {str(value.name): value}
+        return [(value.name, value)]
     if isinstance(value, Sequence) and not isinstance(value, str):
         if all(isinstance(item, tuple) and len(item) == 2 for item in value):
-            return {str(column): values for column, values in value}
+            return list(value)
         if all(library(item) in ("pandas", "polars") and getattr(item, "name", None) for item in value):
-            return {str(item.name): item for item in value}
+            return [(item.name, item) for item in value]
     raise MetricError(f"{name} is a {type(value).__name__}, expected a data frame, a table, a dict or a list of named columns")
 
 
@@ -254,6 +270,11 @@ def values_of(column: Any, name: str) -> list[Any]:
         values = list(_decimals.as_written(found)) if found.ndim == 1 else list(found)
     if any(isinstance(value, np.ndarray | list) and value is not np.ma.masked for value in values[:1]):
         raise MetricError(f"{name} has more than one dimension, expected a column")
+    # Values that have no hash, such as lists, are no levels.
+    kinds = {kind for kind in set(map(type, values)) if kind.__hash__ is None} - {type(np.ma.masked)}
+    if kinds:
+        wrong = next(k for k, value in enumerate(values) if type(value) in kinds)
+        raise MetricError(f"{name}[{wrong}] is a {type(values[wrong]).__name__}, expected a number or text")
     if mask is not None:
         values = [None if is_masked else value for value, is_masked in zip(values, mask, strict=True)]
     return [None if _is_missing(value) else value for value in values]

@@ -95,11 +95,18 @@ def whole(value: Any, name: str, error: type[FairtteError] = MetricError) -> int
     return int(value)
 
 
-def flag(value: Any, name: str) -> bool:
+def flag(value: Any, name: str, error: type[FairtteError] = MetricError) -> bool:
     """True or False, also of NumPy."""
     if not isinstance(value, bool | np.bool_):
-        raise MetricError(f"{name} is {plain(value)!r}, expected True or False")
+        raise error(f"{name} is {plain(value)!r}, expected True or False")
     return bool(value)
+
+
+def library(value: Any, error: type[FairtteError] = MetricError) -> str:
+    """The library of a data frame that is asked for by name."""
+    if value not in ("pandas", "polars"):
+        raise error(f'library is {plain(value)!r}, expected "pandas" or "polars"')
+    return str(value)
 
 
 def text(value: Any, name: str) -> str:

@@ -171,6 +171,7 @@ def bias_sources(
     (0.5, 0.01)
     """
     _settings.require_known(settings, _settings.BIAS, bias_sources)
+    intersections = _settings.flag(intersections, "intersections")
     observed, events = _inputs.outcomes(time, event)
     _labels.require_one_order(features=features, time=time, event=event, groups=groups, subject=subject)
     named = _inputs.columns(groups, "groups")

@@ -311,6 +311,7 @@ def evaluate_binary(
     """
     _settings.require_known(settings, _settings.CLASS_EVALUATION, evaluate_binary)
     name, time_unit = _settings.text(name, "name"), _settings.text(time_unit, "time_unit")
+    intersections = _settings.flag(intersections, "intersections")
     if threshold is not None and validation is not None:
         raise MetricError(f"threshold is {threshold} and validation is given, expected one of them")
     probabilities, labels, timed = _inputs.numbers(probability, "probability"), None, None
@@ -333,10 +334,7 @@ def evaluate_binary(
         of_class["threshold"] = threshold
     if calibration_error is not None:
         of_class["calibration_error"] = _with_hyphens(calibration_error)
-    wanted = None if metrics is None else _settings.names(metrics, "metrics")
-    wrong = [metric for metric in wanted or [] if metric not in class_metric_names()]
-    if wrong:
-        raise MetricError(f'metric "{wrong[0]}" does not exist, expected one of: {", ".join(class_metric_names())}')
+    wanted = None if metrics is None else _metrics_of_class(metrics)
     with _inputs.bar("replicates", progress) as show:
         inner = _fairtte.evaluate_binary(
             probabilities, labels, timed, of_train, other, attributes, intersections, subjects, _settings.to_json(of_class),
@@ -346,6 +344,20 @@ def evaluate_binary(
     found = ClassEvaluation(inner, kind, name, time_unit, train is not None)
     _warn(inner.warnings)
     return found
+
+
+def _metrics_of_class(metrics: Any) -> list[str]:
+    """The names of metrics, each of them once."""
+    names = _settings.names(metrics, "metrics")
+    if not names:
+        raise MetricError("metrics is [], expected at least one name")
+    wrong = next((name for name in names if name not in class_metric_names()), None)
+    if wrong is not None:
+        raise MetricError(f'metric "{wrong}" does not exist, expected one of: {", ".join(class_metric_names())}')
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise MetricError(f"metrics is {names}, expected {twice} once")
+    return names
 
 
 def _restored_classes(state: Any, *arguments: Any) -> ClassEvaluation:

@@ -113,6 +113,7 @@ def evaluate(
     """
     _settings.require_known(settings, _settings.EVALUATION, evaluate)
     name, time_unit = _settings.text(name, "name"), _settings.text(time_unit, "time_unit")
+    intersections = _settings.flag(intersections, "intersections")
     curves, grid = _inputs.survival_and_times(survival, times)
     if time is None:
         raise MetricError("time is None, expected the observed times")

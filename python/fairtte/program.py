@@ -16,9 +16,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from ._errors import FairtteError, RunError
+from ._settings import plain
 from .runs import Run, read_run
 
 _TAIL = 200
@@ -35,7 +34,8 @@ def find_program(program: str | os.PathLike[str] | None = None) -> Path:
         path = Path(chosen)
         if not os.access(path, os.X_OK) or path.is_dir():
             raise FairtteError(f"the program {path} does not exist or cannot be run")
-        return path
+        # A name alone would be looked for in PATH.
+        return path.absolute()
     beside = Path(sysconfig.get_path("scripts")) / ("fairtte.exe" if os.name == "nt" else "fairtte")
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("fairtte")
     if found is None:
@@ -45,10 +45,7 @@ def find_program(program: str | os.PathLike[str] | None = None) -> Path:
 
 def _value(value: Any, key: str) -> str:
     """A value of TOML, as ``--set KEY=VALUE`` takes it."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
+    value = plain(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(str(name))} = {_value(item, key)}" for name, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -117,9 +114,13 @@ def _outputs(
 def _read_lines(stream: IO[str], kept: Any, shown: Any) -> None:
     for line in stream:
         kept.append(line)
-        if shown is not None:
-            shown.write(line)
-            shown.flush()
+        try:
+            if shown is not None:
+                shown.write(line)
+                shown.flush()
+        except (OSError, ValueError):
+            # Whatever cannot be shown is read: the program would wait for ever for a pipe that nobody reads.
+            shown = None
 
 
 def _wait(child: subprocess.Popen[str]) -> int:

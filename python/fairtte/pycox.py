@@ -213,7 +213,7 @@ class EvalSurv:
         import pandas
 
         self._needs_censoring()
-        index = pandas.Index(np.asarray(time_grid), name="time")
+        index = pandas.Index(_inputs.array(time_grid, "time_grid"), name="time")
         return pandas.Series(self._compute(what, time_grid), index=index).rename(name)
 
     def brier_score(self, time_grid: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,8 @@ class Run:
         inner, levels, parts = _fairtte.read_run(os.fspath(self.path))
         self.cohort = Cohort(inner)
         self._levels = dict(levels)
-        record = self.path / "split.json"
-        self.split = Split(parts, json.loads(record.read_text(encoding="utf-8")) if record.exists() else {"method": "unknown"})
+        has_record = (self.path / "split.json").exists()
+        self.split = Split(parts, self._json("split.json") if has_record else {"method": "unknown"})
 
     @property
     def is_done(self) -> bool:
@@ -117,8 +118,7 @@ class Run:
             import tomllib
         except ImportError:
             import tomli as tomllib  # type: ignore[no-redef, unused-ignore]
-        found: dict[str, Any] = tomllib.loads((self.path / "run.toml").read_text(encoding="utf-8"))
-        return found
+        return self._read("run.toml", tomllib.loads)
 
     @property
     def page(self) -> Path:
@@ -126,11 +126,16 @@ class Run:
         return self.path / "report.html"
 
     def _json(self, name: str) -> dict[str, Any]:
+        return self._read(name, json.loads)
+
+    def _read(self, name: str, parse: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
         path = self.path / name
         if not path.exists():
             raise DataError(f"{self.path} has no {name}, expected that of a finished run")
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        try:
+            return parse(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be read, expected what the program wrote: {error}") from error
 
     def predictions(self, part: str = "test", epoch: int | None = None) -> Predictions:
         """The curves of a part, ``"test"`` or ``"validation"``, by the epoch that ``training.monitor`` chose or by that of another
@@ -144,7 +149,10 @@ class Run:
         """
         if part not in ("test", "validation"):
             raise DataError(f'part is "{part}", expected "test" or "validation", of which a run keeps curves')
-        path = self.path / ("predictions.parquet" if epoch is None else f"predictions-epoch-{epoch:05}.parquet")
+        name = "predictions.parquet"
+        if epoch is not None and epoch != self.selection["epoch"]:
+            name = f"predictions-epoch-{epoch:05}.parquet"
+        path = self.path / name
         samples, times, survival = _fairtte.read_curves(os.fspath(path))
         of_cohort = {sample: row for row, sample in enumerate(dict(self.cohort._inner.texts())["sample_id"])}
         unknown = next((sample for sample in samples if sample not in of_cohort), None)

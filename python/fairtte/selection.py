@@ -111,6 +111,9 @@ def select(
     """
     if by not in _CRITERIA:
         raise MetricError(f'by is "{by}", expected one of: {", ".join(_CRITERIA)}')
+    for key, value in (("base_utility", base_utility), ("no_skill", no_skill)):
+        if value is not None and by != "fairness":
+            raise MetricError(f'{key} is {_settings.plain(value)!r} with by="{by}", which does not read it, expected by="fairness"')
     kind = "pandas"
     if isinstance(runs, Mapping) and runs and all(isinstance(value, Evaluation | ClassEvaluation) for value in runs.values()):
         if utility is not None or groups is not None or gap is not None or name is not None:
@@ -163,7 +166,7 @@ def _of_columns(
         return [_number_of(value, f'runs["{key}"][{row}]') for row, value in enumerate(column(key, what))]
 
     of_all = numbers(utility, "utility")
-    group_names = [str(key) for key in groups or []]
+    group_names = [] if groups is None else _settings.names(groups, "groups")
     of_groups = [numbers(key, "groups") for key in group_names]
     gaps = numbers(gap, "gap") if gap is not None else [None] * len(of_all)
     names = column(name, "name") if name is not None else list(range(len(of_all)))

@@ -135,7 +135,8 @@ def wilcoxon(
         Pairs without a difference.
     method : str
         ``"exact"`` (the permutation distribution given ties and zeros, up to 1,000 differences), ``"normal"``, ``"scipy-auto"``,
-        ``"r-default"`` (with R's correction for continuity), ``"untied-table"`` (SciPy's ``exact``).
+        ``"r-default"`` and ``"exact-unless-tied"`` (R's ``exact = TRUE``), both with R's correction for continuity, ``"untied-table"``
+        (SciPy's ``exact``).
 
     Raises
     ------

@@ -95,7 +95,7 @@ class SurvivalEvaluator:
 
     def _weighted(self, asked: bool) -> bool:
         # Without censoring SurvivalEVAL takes no weights, whatever is asked.
-        return asked and not bool(self.event_indicators.all())
+        return _settings.flag(asked, "IPCW_weighted") and not bool(self.event_indicators.all())
 
     def concordance_time_dependent(self, ties: str = "Risk", method: str = "Antolini") -> tuple[float, float, float]:
         """The time-dependent concordance with its numerator and denominator; ``ties`` is ``"None"``, ``"Risk"``, ``"Time"`` or
@@ -229,9 +229,9 @@ class SurvivalEvaluator:
             raise MetricError(f'method is "{method}", expected "DN" or "Uncensored"')
         # Without censoring SurvivalEVAL leaves no sample out, whatever the argument, and counts degrees of freedom accordingly.
         left_out = method.lower() == "uncensored" or bool(self.event_indicators.all())
-        by_width = binning_strategy.lower() == "h"
+        by_width, adjusted = binning_strategy.lower() == "h", _settings.flag(adjust_variance, "adjust_variance")
         return self._inner.one_calibration(
-            self._target(target_time), _settings.whole(num_bins, "num_bins"), by_width, left_out, adjust_variance, self._threads
+            self._target(target_time), _settings.whole(num_bins, "num_bins"), by_width, left_out, adjusted, self._threads
         )
 
     def km_calibration(self) -> float:

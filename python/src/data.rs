@@ -14,11 +14,11 @@ use fairtte_metrics::SampleId;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::errors::data_error;
 use crate::pool::{Progress, Threads, compute, compute_showing, detached};
-use crate::settings::without_place;
+use crate::settings::{argument, refusal, without_place};
 
 /// A column of text.
 type Text = Vec<Option<String>>;
@@ -54,8 +54,8 @@ pub(crate) fn read_data(
     attributes: Option<&str>,
     threads: Option<Threads>,
 ) -> PyResult<Cohort> {
-    let options: Value = read("options", options)?;
-    let config: DataConfig = read("options", &json!({ name: options }).to_string())?;
+    let options: Map<String, Value> = read("options", options)?;
+    let config: DataConfig = read_table("options", &options, |options| json!({ name: options }))?;
     let attributes = match attributes {
         Some(attributes) => read("attributes", attributes)?,
         None => config.default_attributes(),
@@ -135,6 +135,30 @@ fn refused(error: &DataError) -> PyErr {
 
 fn read<T: DeserializeOwned>(name: &str, json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| data_error(format!("{name}: {}", without_place(&error.to_string()))))
+}
+
+/// What `around` makes of a table of a run file.
+///
+/// # Errors
+/// `DataError` that names the setting that is refused, its value and what was expected.
+fn read_table<T: DeserializeOwned>(
+    name: &str,
+    table: &Map<String, Value>,
+    around: impl Fn(Map<String, Value>) -> Value,
+) -> PyResult<T> {
+    let read = |table: Map<String, Value>| serde_json::from_value::<T>(around(table));
+    read(table.clone()).map_err(|error| {
+        let message = error.to_string();
+        // Serde does not say which setting it read: it is the one without which there is another message or none.
+        let is_refused = |key: &str| {
+            let mut others = table.clone();
+            others.remove(key);
+            read(others).err().is_none_or(|other| other.to_string() != message)
+        };
+        let refused = table.iter().find(|(key, _)| is_refused(key));
+        let sentence = |(key, value): (&String, &Value)| refusal(&argument(key), key, value, &message);
+        data_error(refused.map_or_else(|| format!("{name}: {message}"), sentence))
+    })
 }
 
 #[pymethods]
@@ -282,7 +306,8 @@ impl Cohort {
         if !self.has_images {
             return Err(data_error("the cohort is a table without images, expected a column of images"));
         }
-        let settings: ImageConfig = read("image", settings)?;
+        let settings: Map<String, Value> = read("image", settings)?;
+        let settings: ImageConfig = read_table("image", &settings, Value::Object)?;
         let cohort = Arc::clone(&self.data);
         let options = StoreOptions { images_per_shard };
         let build = move |stop: &fairtte_metrics::evaluation::Stop, progress: &Progress| {

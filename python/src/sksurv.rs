@@ -42,7 +42,7 @@ pub(crate) fn harrell(
     near: bool,
     threads: Option<Threads>,
 ) -> PyResult<(f64, u64, u64, u64, u64)> {
-    let names = Names::default();
+    let names = Names { time: "event_time", ..Names::default() };
     let outcomes = outcomes(&time, &event, names)?;
     let risk = Risk::new(estimate.as_array().to_vec()).map_err(|error| of_metric(&error, names))?;
     let test = if near { TieTest::Near } else { TieTest::Exact };
@@ -66,7 +66,7 @@ pub(crate) fn uno(
     tau: Option<f64>,
     threads: Option<Threads>,
 ) -> PyResult<(f64, u64, u64, u64)> {
-    let names = Names::default();
+    let names = Names { time: "survival_test", ..Names::default() };
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let risk = Risk::new(estimate.as_array().to_vec()).map_err(|error| of_metric(&error, names))?;
     let found = compute(py, threads, move |_| {
@@ -94,7 +94,7 @@ pub(crate) fn cumulative_dynamic_auc(
     times: Numbers<'_>,
     threads: Option<Threads>,
 ) -> PyResult<(Vec<f64>, f64)> {
-    let names = Names::default();
+    let names = Names { time: "survival_test", ..Names::default() };
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let (estimate, times) = (estimate.as_array().to_owned(), times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<(Vec<f64>, f64), MetricError> {
@@ -128,7 +128,7 @@ pub(crate) fn brier_score(
     times: Numbers<'_>,
     threads: Option<Threads>,
 ) -> PyResult<Vec<f64>> {
-    let names = Names { survival: "estimate", ..Names::default() };
+    let names = Names { survival: "estimate", time: "survival_test", ..Names::default() };
     let (train, outcomes) = train_and_test(&train, &time, &event, names)?;
     let (rows, times) = (estimate.to_rows(py)?, times.as_array().to_vec());
     let found = compute(py, threads, move |_| -> Result<Vec<f64>, MetricError> {

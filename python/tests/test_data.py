@@ -121,6 +121,12 @@ def test_no_person_is_in_two_parts(tmp_path):
         (lambda folder: cohort(folder).images(folder, channels="RGB"), "channels is 'RGB', expected a whole number"),
         (lambda folder: cohort(folder).images(folder, limits=3), "limits is 3, expected a dict"),
         (lambda folder: cohort(folder).images(folder), "without images"),
+        (lambda folder: cohort(folder).images(folder, exact="yes"), "exact is 'yes', expected True or False"),
+        (lambda folder: cohort(folder).groups(library="polar"), "library is 'polar', expected \"pandas\" or \"polars\""),
+        (lambda folder: cohort(folder).flow("Pandas"), "library is 'Pandas', expected \"pandas\" or \"polars\""),
+        (lambda folder: cohort(folder, time=3), "^time is 3, expected"),
+        (lambda folder: fairtte.data.mimic_cxr(folder, death=3), "^death is 3"),
+        (lambda folder: fairtte.data.mimic_cxr(folder, deth="dod"), "^deth is no argument, expected one of .*cxr_root"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, read, message):
@@ -176,6 +182,38 @@ def test_images_are_views_of_memory_maps(pictures):
         assert picture.mean() == pytest.approx(whole.mean(), abs=1.5)
     assert "RGB; resized to 8 x 8" in colour.recipe and "resized to 16 x 24" in one.recipe
     for arguments, message in [({"size": (0, 8)}, "size is"), ({"channels": 2}, "channels is"), ({"limits": {"x": 1}}, "x")]:
+        with pytest.raises(fairtte.DataError, match=message):
+            found.images(folder / "cache", **arguments)
+
+
+def test_a_store_of_more_files_than_may_be_open_says_so(pictures):
+    resource = pytest.importorskip("resource")
+    found, _, folder = pictures
+    store = found.images(folder / "cache", size=(16, 24), images_per_shard=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(folder / "cohort.csv") as opened:
+        free = opened.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 20, hard))
+    try:
+        with pytest.raises(fairtte.DataError, match=r"has 39 files, more than this process may open, expected fewer \(images_per_shard"):
+            pickle.loads(pickle.dumps(store))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert pickle.loads(pickle.dumps(store)).shape == (39, 1, 16, 24)
+
+
+def test_another_type_is_a_copy(pictures):
+    found, _, folder = pictures
+    store = found.images(folder / "cache", size=(16, 24), images_per_shard=100)
+    assert np.shares_memory(np.asarray(store, dtype=np.uint8, copy=False), store.arrays[0])
+    with pytest.raises(ValueError, match="the images are of uint8, which become float32 by a copy alone"):
+        np.asarray(store, dtype=np.float32, copy=False)
+    assert np.asarray(store, dtype=np.float32).dtype == np.float32
+
+
+def test_settings_of_images_that_are_of_another_type_are_named(pictures):
+    found, _, folder = pictures
+    for arguments, message in [({"limits": {"x": 1}}, "^limits is "), ({"volume": {"orient": 3}}, "^volume is ")]:
         with pytest.raises(fairtte.DataError, match=message):
             found.images(folder / "cache", **arguments)
 

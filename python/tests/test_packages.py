@@ -202,6 +202,48 @@ def test_errors_are_value_errors(cohort):
         sksurv.brier_score(c.y, c.y, c.survival[:, :2], [0.5, 100.0])
 
 
+def test_times_of_other_packages_keep_the_names_of_their_arguments():
+    c, train, at = small()
+    early = c.y.copy()
+    early["time"][3] = -1
+    with pytest.raises(fairtte.MetricError, match=r"^event_time\[3\] is -1, expected a finite number >= 0"):
+        sksurv.concordance_index_censored(c.event, early["time"], c.risk)
+    with pytest.raises(fairtte.MetricError, match=r"^survival_test\[3\] is -1, expected a finite number >= 0"):
+        sksurv.concordance_index_ipcw(train, early, c.risk)
+    for function in (sksurv.brier_score, sksurv.cumulative_dynamic_auc):
+        with pytest.raises(fairtte.MetricError, match=r"^survival_test\[3\] is -1, expected a finite number >= 0"):
+            function(train, early, at, GRID)
+
+
+class OnDevice:
+    """A tensor that has to be brought from its device."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def numpy(self):
+        return self.values
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("it is not in this memory")
+
+
+OnDevice.__module__ = "torch"
+
+
+def test_scores_of_pycox_at_times_on_a_device():
+    pd = pytest.importorskip("pandas")
+    c = small()[0]
+    found = EvalSurv(pd.DataFrame(c.survival.T, index=c.times), c.time, c.event, "km")
+    for score in (found.brier_score, found.nbll):
+        assert score(OnDevice(GRID)).equals(score(GRID))
+
+
 def test_a_matrix_has_a_column_for_each_time_in_order():
     c, train, at = small()
     order = [3, 0, 2, 1, 4, 5, 6, 7, 8]

@@ -123,6 +123,9 @@ def test_a_network_and_a_study_are_trained_and_resumed(real):
     run = fairtte.train(folder / "network.toml", output=folder / "network", threads=1, quiet=True)
     curves = run.predictions()
     assert run.is_done and run.settings["training"]["epochs"] == 2 and list(curves.rows) == list(run.split.test)
+    # Every rule of the record leads to its curves, also those whose epoch is that of the monitor.
+    for rule in run.selection["rules"].values():
+        assert run.predictions(epoch=rule["epoch"]).survival.shape == curves.survival.shape
     assert np.all(np.diff(curves.survival) <= 0) and len(np.unique(curves.survival[:, -1])) > 1
     (folder / "study.toml").write_text(STUDY)
     printed = fairtte.study(folder / "study.toml", set={"seed": 4}, output=folder / "study", jobs=1, threads=1, quiet=True)
@@ -271,3 +274,16 @@ def test_a_program_that_is_not_there_is_said_so(tmp_path, monkeypatch):
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(fairtte.DataError, match="has no cohort.parquet"):
         fairtte.read_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["evaluation.json", "selection.json", "run.toml"])
+def test_a_damaged_file_of_a_run_is_named(tmp_path, name):
+    run = fairtte.Run.__new__(fairtte.Run)  # without the tables, which only a training writes
+    run.path = tmp_path
+    of = {"evaluation.json": "report", "selection.json": "selection", "run.toml": "settings"}[name]
+    with pytest.raises(fairtte.DataError, match=f"has no {name}"):
+        getattr(run, of)
+    for content in (b'{"n": ', b"\xff"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(fairtte.DataError, match=f"{name} cannot be read"):
+            getattr(run, of)

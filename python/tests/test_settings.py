@@ -9,7 +9,7 @@ import pytest
 
 import fairtte
 from fairtte import _fairtte, _settings, pycox
-from fairtte.estimators import RandomSurvivalForest
+from fairtte.estimators import CoxPH, RandomSurvivalForest
 from fairtte.survival_eval import SurvivalEvaluator
 
 QUICK = {"replicates": 0, "permutations": 0, "metrics": ["ibs"]}
@@ -140,6 +140,14 @@ def test_other_settings_that_are_wrong_are_named(cohort):
         (lambda: fairtte.select(runs, "c", by="fairness", gap="gap", base_utility="a"), "base_utility is 'a', expected a number"),
         (lambda: fairtte.select(runs, "c", by="fairness", gap="gap", base_utility=np.nan), "base_utility is nan, expected finite"),
         (lambda: fairtte.select(runs, "word"), r'runs\["word"\]\[0\] is \'a\', expected a number'),
+        (lambda: fairtte.select(runs, "c", base_utility=0.8), 'base_utility is 0.8 with by="overall", which does not read it'),
+        (lambda: fairtte.select(runs, "c", by="dto", no_skill=np.float32(0.5)), 'no_skill is 0.5 with by="dto", which does not read it'),
+        (lambda: evaluator.brier_score(0.5, IPCW_weighted=0), "IPCW_weighted is 0, expected True or False"),
+        (lambda: evaluator.one_calibration(0.5, adjust_variance=1), "adjust_variance is 1, expected True or False"),
+        (lambda: evaluate(c, groups={"sex": c.sex}, intersections=1), "intersections is 1, expected True or False"),
+        (lambda: fairtte.evaluate_binary([0.2, 0.6], [0, 1], intersections="no"), "intersections is 'no', expected True or False"),
+        (lambda: fairtte.bias_sources(c.survival, c.y, groups={"sex": c.sex}, intersections=1), "intersections is 1, expected True"),
+        (lambda: CoxPH().fit(c.risk[:, None], c.y).summary("arrow"), "library is 'arrow', expected \"pandas\" or \"polars\""),
     ]:
         with pytest.raises(fairtte.MetricError, match=message):
             call()
@@ -154,6 +162,8 @@ def test_settings_of_a_class_are_named_too(cohort):
         ({"threshold": np.nan}, "threshold is nan, expected finite numbers"),
         ({"horizon": "a", "time": c.time, "event": c.event, "label": None}, "horizon is 'a', expected a number"),
         ({"treshold": 0.3}, "treshold is no argument of evaluate_binary, expected threshold$"),
+        ({"metrics": []}, r"metrics is \[\], expected at least one name"),
+        ({"metrics": ["auc", "fnr", "auc"]}, r"metrics is \['auc', 'fnr', 'auc'\], expected auc once"),
     ]:
         with pytest.raises(fairtte.MetricError, match=message):
             fairtte.evaluate_binary(**({"probability": probability, "label": c.event, "replicates": 0} | arguments))

@@ -8,8 +8,8 @@ use crate::args::Demo;
 use crate::progress::say;
 use crate::run_file::RunFile;
 
-/// The run file of the demo, also available as `configs/demo.toml`.
-const RUN_FILE: &str = include_str!("../../../configs/demo.toml");
+/// The run file of the demo, which `configs/demo.toml` of the repository links to: a package contains its own folder alone.
+const RUN_FILE: &str = include_str!("demo.toml");
 
 /// A cohort and a training that take seconds.
 const QUICK: [&str; 5] = [

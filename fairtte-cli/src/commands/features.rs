@@ -15,11 +15,12 @@ use fairtte_models::initialise;
 use fairtte_models::weights::{Gray, Layout, WeightFile, sha256};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::predict::blocks::Blocks;
 use super::predict::member::Member;
 use super::predict::other::{OtherData, Outcomes};
-use super::{print, print_json, use_threads};
+use super::{print, print_json, require_own_json, use_threads};
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart, Features};
 use crate::plural::counted;
@@ -230,16 +231,8 @@ fn require_own(output: &Path) -> Result<(), CliError> {
     if output.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("parquet")) {
         return refused(format!("\"{}\", expected a name that ends in .parquet", output.display()));
     }
-    let beside = output.with_extension("json");
-    let is_record = |bytes: Vec<u8>| {
-        let content = serde_json::from_slice::<serde_json::Value>(&bytes).unwrap_or_default();
-        ["layer", "weights", "inputs"].iter().all(|key| content.get(key).is_some())
-    };
-    if !beside.exists() || std::fs::read(&beside).is_ok_and(is_record) {
-        return Ok(());
-    }
-    let file = beside.display();
-    refused(format!("{file} would be overwritten and is no record of features, expected another name"))
+    let is_record = |content: &Value| ["layer", "weights", "inputs"].iter().all(|key| content.get(key).is_some());
+    require_own_json(&output.with_extension("json"), "record of features", is_record)
 }
 
 /// Writes the features of `rows` and their record; nothing to do if both are there already. Returns the number of

@@ -34,10 +34,14 @@ mod train;
 #[cfg(feature = "train")]
 mod weights;
 
+#[cfg(feature = "train")]
+use std::path::Path;
 use std::sync::Mutex;
 
 use fairtte_data::DataError;
 use serde::Serialize;
+#[cfg(feature = "train")]
+use serde_json::Value;
 
 pub(crate) use self::evaluate::{SETTINGS_OF_CLASSES, warnings_of_class};
 
@@ -114,6 +118,19 @@ fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
     print(text);
     Ok(())
+}
+
+/// Refuses to replace a JSON file beside `--output` that is not one of the program's own: the option names the other file alone. `what` is
+/// its own kind, which `is_own` recognises.
+#[cfg(feature = "train")]
+fn require_own_json(beside: &Path, what: &str, is_own: impl Fn(&Value) -> bool) -> Result<(), CliError> {
+    let is_own = |bytes: Vec<u8>| serde_json::from_slice(&bytes).is_ok_and(|content| is_own(&content));
+    if !beside.exists() || std::fs::read(beside).is_ok_and(is_own) {
+        return Ok(());
+    }
+    let file = beside.display();
+    let message = format!("{file} would be overwritten and is no {what}, expected another name");
+    Err(CliError::setting("--output", message, None))
 }
 
 /// Applies the arguments that take precedence over the run file.

@@ -1,8 +1,9 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show how many rows each step kept.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use fairtte_data::cohort::{FlowStep, OutcomeKind};
+use fairtte_data::cohort::{Classes, FlowStep, OutcomeKind};
 use fairtte_data::split::SplitTable;
 use fairtte_data::{Cohort, FittedAttributes, Part, write_cohort};
 use serde_json::json;
@@ -149,18 +150,24 @@ pub(super) fn resolved(run: &RunFile) -> Result<toml::Value, CliError> {
 /// Exclusion flow and sizes of the parts.
 pub(super) fn print_summary(run: &RunFile, prepared: &Prepared) {
     print_flow(prepared.flow(run));
-    let (cohort, split) = (&prepared.cohort, &prepared.split);
     for part in Part::ALL {
-        let rows = split.rows(part);
-        let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
-        let events = match cohort.outcome_kind() {
-            OutcomeKind::Times => format!(", {}", counted(events, "event")),
-            OutcomeKind::Class => format!(", {events} positive"),
-            OutcomeKind::Masks => String::new(),
-        };
-        let subjects = counted(split.n_subjects(part), "subject");
-        print(format!("{:>8}  in the {} part ({subjects}{events})", rows.len(), part.name()));
+        let rows = prepared.split.rows(part);
+        print(size_of(part, rows, &prepared.cohort, prepared.classes.as_ref()));
     }
+}
+
+/// Samples, subjects and outcomes of a part; of a class those of the samples that have one.
+fn size_of(part: Part, rows: &[usize], cohort: &Cohort, classes: Option<&Classes>) -> String {
+    let class_of = |row: usize| classes.map_or(Some(cohort.samples[row].event), |classes| classes.positive[row]);
+    let rows: Vec<usize> = rows.iter().copied().filter(|row| class_of(*row).is_some()).collect();
+    let n_positive = rows.iter().filter(|row| class_of(**row) == Some(true)).count();
+    let outcomes = match cohort.outcome_kind() {
+        OutcomeKind::Times if classes.is_none() => format!(", {}", counted(n_positive, "event")),
+        OutcomeKind::Times | OutcomeKind::Class => format!(", {n_positive} positive"),
+        OutcomeKind::Masks => String::new(),
+    };
+    let subjects: BTreeSet<_> = rows.iter().map(|row| &cohort.samples[*row].subject_id).collect();
+    format!("{:>8}  in the {} part ({}{outcomes})", rows.len(), part.name(), counted(subjects.len(), "subject"))
 }
 
 fn print_flow(flow: Vec<FlowStep>) {

@@ -14,23 +14,14 @@ use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, page, termi
 
 /// Largest relative loss of the base's metric, if none is given.
 const TOLERATED_LOSS: f64 = 0.05;
-/// Settings of an evaluation that a choice has none of: its metrics are fixed, and it has neither gaps by chance nor curves over time.
+/// Settings of an evaluation without effect on a choice: its metrics are fixed, and it has neither gaps by chance nor curves over time.
 const WITHOUT_EFFECT: [&str; 4] = ["metrics", "permutations", "over-time", "thresholds"];
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     check_tolerance(arguments)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
-    if arguments.set.iter().any(|set| set.trim_start().starts_with("sensitivity")) {
-        let message =
-            "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN".to_owned();
-        return Err(CliError::setting("sensitivity", message, None));
-    }
-    let mut keys = arguments.set.iter().filter_map(|set| set.split('=').next());
-    if let Some(key) = keys.find(|key| WITHOUT_EFFECT.contains(key)) {
-        let message = "it has no effect on a choice, expected a setting that has, such as replicates, level or seed";
-        return Err(CliError::setting(key, message.to_owned(), None));
-    }
+    refuse_without_effect(&arguments.set)?;
     let runs = Runs::below(&arguments.runs)?;
     let settings = settings(Some(runs.evaluation()), &arguments.set, None)?;
     let asked = Asked {
@@ -47,6 +38,23 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
         return print_json(&verdict);
     }
     print(terminal(&verdict));
+    Ok(())
+}
+
+/// Refuses settings that a choice does not use.
+fn refuse_without_effect(settings: &[String]) -> Result<(), CliError> {
+    for setting in settings {
+        // Of `sensitivity.tilt`, the table.
+        let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
+        let message = match key {
+            "sensitivity" => "sensitivity to informative censoring stands beside one evaluation: fairtte evaluate RUN",
+            key if WITHOUT_EFFECT.contains(&key) => {
+                "it has no effect on a choice, expected a setting that has, such as replicates, level or seed"
+            }
+            _ => continue,
+        };
+        return Err(CliError::setting(key, message.to_owned(), None));
+    }
     Ok(())
 }
 

@@ -20,6 +20,10 @@ pub(super) fn write_record(
         || exclusions.write_csv(&folder.exclusions()),
     );
     of_samples.and(of_others)?;
+    // `prepare --csv` wrote one, of this cohort or of an earlier one.
+    if folder.cohort_csv().exists() {
+        write_cohort(&folder.cohort_csv(), cohort, attributes)?;
+    }
     let summary = CohortSummary::new(cohort, exclusions, attributes);
     write_json(&folder.summary(), &summary)?;
     Ok(summary)

@@ -123,20 +123,8 @@ fn of_threshold(at: &ThresholdReport) -> Vec<FlatRow> {
         [row(&format!("event-rate:{threshold}"), decided.event_rate), row(&of_all, decided.net_benefit_of_all)]
     };
     let of_attribute = |attribute: &AttributeDecisions| {
-        let of = &attribute.equalized_odds_difference;
-        let odds = FlatRow {
-            metric: format!("equalized-odds:{threshold}"),
-            attribute: attribute.attribute.clone(),
-            kind: "gap",
-            value: of.value,
-            lower: of.lower,
-            upper: of.upper,
-            n: Some(of.n),
-            events: Some(of.n_events),
-            subjects: Some(of.n_subjects),
-            reason: of.undefined.clone().unwrap_or_default(),
-            ..FlatRow::default()
-        };
+        let odds = &attribute.equalized_odds_difference;
+        let odds = of_named(&format!("equalized-odds:{threshold}"), &attribute.attribute, "gap", "", odds);
         let groups = attribute.groups.iter();
         let groups = groups.flat_map(|group| of_group(&attribute.attribute, &group.level, &group.decided));
         groups.chain([odds]).collect::<Vec<_>>()
@@ -343,7 +331,7 @@ pub(super) fn of_number(
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-    use super::super::test_reports::report;
+    use super::super::test_reports::{estimate, report};
     use super::*;
 
     #[test]
@@ -382,5 +370,29 @@ mod tests {
         let upper = rows.iter().find(|row| row.kind == "gap-by-chance-upper").unwrap();
         assert_eq!(upper.value, Some(0.148));
         assert!(rows.iter().any(|row| row.kind == "difference" && row.level.contains(" minus ") && row.p.is_some()));
+    }
+
+    #[test]
+    fn the_caution_of_equalised_odds_is_their_reason() {
+        let caution = "12 events in the smallest group, fewer than 30: the interval is too narrow";
+        let odds = Estimate { caution: Some(caution.to_owned()), ..estimate(0.2, 0.1, 0.4, [120, 61, 118]) };
+        let overall = Decided {
+            n: 120,
+            n_positive: Some(40),
+            n_unknown: Some(3),
+            weight: Some(1.0),
+            event_rate: Some(0.3),
+            net_benefit_of_all: Some(0.1),
+            undefined: None,
+        };
+        let of_sex =
+            AttributeDecisions { attribute: "sex".to_owned(), groups: Vec::new(), equalized_odds_difference: odds };
+        let rows = of_threshold(&ThresholdReport { threshold: 0.2, overall, attributes: vec![of_sex] });
+        let odds = rows.last().unwrap();
+        assert_eq!(
+            (odds.metric.as_str(), odds.attribute.as_str(), odds.kind, odds.reason.as_str()),
+            ("equalized-odds:0.2", "sex", "gap", caution)
+        );
+        assert_eq!((odds.value, odds.n, odds.events, odds.subjects), (Some(0.2), Some(120), Some(61), Some(118)));
     }
 }

@@ -1,5 +1,6 @@
 //! What can be refused of the training before any file is read.
 
+use burn::tensor::Device;
 use fairtte_classical::Estimator;
 use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Monitor, Predicted, PretrainedConfig, StrategyConfig};
@@ -17,14 +18,14 @@ impl RunFile {
     /// # Errors
     /// [`CliError`] naming the key, its value and what was expected.
     pub(super) fn check_training(&self) -> Result<(), CliError> {
-        let device = device::open(&self.device)?;
+        // By name: data are prepared, and studies planned, on machines without the device too.
+        device::named(&self.device)?;
         CutPoints::check(self.time.intervals)?;
         PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
         if self.estimator.is_some() {
             return Ok(());
         }
         self.training.validate().in_table("training")?;
-        self.training.precision.check(&device).in_table("training")?;
         self.optimiser.validate().in_table("optimiser")?;
         self.model.validate().in_table("model")?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate).in_table("pretrained")?;
@@ -37,6 +38,19 @@ impl RunFile {
         self.strategy.check_batches(&batch).in_table(&self.strategy_table())?;
         self.check_axes()?;
         self.check_needs_groups()
+    }
+
+    /// Opens the device of a training.
+    ///
+    /// # Errors
+    /// [`CliError::DeviceUnusable`] if it does not work here; [`CliError::Config`] if a network would be trained in a precision in
+    /// which it does not compute.
+    pub(crate) fn open_device(&self) -> Result<Device, CliError> {
+        let device = device::open(&self.device)?;
+        if self.estimator.is_none() {
+            self.training.precision.check(&device).in_table("training")?;
+        }
+        Ok(device)
     }
 
     /// Refuses a head or a strategy of one kind of event where `[outcome]` names several causes.

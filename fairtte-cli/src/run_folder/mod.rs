@@ -36,6 +36,7 @@ pub(crate) use self::weights::KeptWeights;
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart};
 use crate::progress::say;
+use crate::shell::quoted_path;
 
 /// A run folder.
 #[derive(Clone, Debug)]
@@ -178,6 +179,16 @@ impl RunFolder {
         self.path.join(format!("report{}.html", suffix(part)))
     }
 
+    /// All that an evaluation of a part writes; the numbers of every sample are those of masks.
+    fn files_of_evaluation(&self, part: Part) -> [PathBuf; 4] {
+        let evaluation = self.evaluation(part);
+        let samples = match part {
+            Part::Test => "samples.csv".to_owned(),
+            other => format!("evaluation{}-samples.csv", suffix(other)),
+        };
+        [evaluation.with_extension("csv"), evaluation, self.report(part), self.path.join(samples)]
+    }
+
     /// The pictures that enter the model, by group and part.
     pub(crate) fn samples(&self) -> PathBuf {
         self.path.join("samples.html")
@@ -203,11 +214,9 @@ impl RunFolder {
         if file.exists() {
             return Ok(());
         }
-        let (config, output) = (self.run_file(), self.path.display());
-        let problem = format!(
-            "the training is not finished; `fairtte train --config {} --output {output}` finishes it",
-            config.display()
-        );
+        let (config, output) = (quoted_path(&self.run_file()), quoted_path(&self.path));
+        let problem =
+            format!("the training is not finished; `fairtte train --config {config} --output {output}` finishes it");
         Err(CliError::RunFolder { path: self.path.clone(), problem })
     }
 
@@ -247,9 +256,8 @@ impl RunFolder {
     }
 
     fn clear_results(&self) -> Result<(), CliError> {
-        for part in Part::ALL {
-            remove_file(&self.evaluation(part))?;
-            remove_file(&self.report(part))?;
+        for path in Part::ALL.into_iter().flat_map(|part| self.files_of_evaluation(part)) {
+            remove_file(&path)?;
         }
         remove_file(&self.card())?;
         remove_file(&self.selection())?;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::weights::{KeptEpoch, RECORD};
 use super::{RunFolder, from_json, read_json, read_text, write_json, write_text};
 use crate::CliError;
+use crate::shell::quoted_path;
 
 /// Incremented when the content of `model.json` changes its meaning.
 const VERSION: u32 = 1;
@@ -231,7 +232,7 @@ impl RunFolder {
     pub(crate) fn model_record(&self) -> Result<ModelRecord, CliError> {
         let path = self.model().join(RECORD);
         if !path.exists() {
-            let run = self.path().display();
+            let run = quoted_path(self.path());
             let problem = format!(
                 "there is no trained model here; `fairtte train --resume-from {run}` completes the run, if it was interrupted"
             );

@@ -25,7 +25,8 @@ impl OpenRun {
         Ok(Self { file: RunFile::read(&[folder.run_file()], &[])?, folder })
     }
 
-    /// Writes `run.toml` and removes the results of weights that are trained further.
+    /// Writes `run.toml` and removes the results of weights that are trained further, and the records of settings that an earlier
+    /// run file of the folder had.
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
@@ -33,6 +34,7 @@ impl OpenRun {
         let Self { file, folder } = self;
         remove_file(&folder.done())?;
         folder.clear_results()?;
+        folder.clear_records_without_setting(file)?;
         let resolved = RunFile { cache: Some(file.cache()), ..file.clone() };
         write_text(&folder.run_file(), &resolved.to_toml()?)
     }
@@ -66,6 +68,21 @@ impl RunFolder {
         self.require_one("a folder")
     }
 
+    /// Removes the records of settings that `run` does not have: a report shows every record that it finds.
+    fn clear_records_without_setting(&self, run: &RunFile) -> Result<(), CliError> {
+        if run.shift.is_none() {
+            remove_file(&self.shift())?;
+            remove_file(&self.shift_table())?;
+        }
+        if run.estimator.is_none() {
+            remove_file(&self.fit_checks())?;
+        }
+        if !run.reads_columns() {
+            remove_file(&self.features())?;
+        }
+        Ok(())
+    }
+
     fn require_one(&self, expected: &str) -> Result<(), CliError> {
         let problem = if self.path.is_file() {
             format!("this is a file, expected {expected}")
@@ -88,5 +105,47 @@ impl RunFolder {
         }
         let problem = "this is not the folder of a run: it has no run.toml".to_owned();
         Err(CliError::RunFolder { path: self.path.clone(), problem })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    /// Which of some files are left where a run with these settings begins.
+    fn left(names: &[&'static str], sets: &[&str]) -> Vec<&'static str> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let file = RunFile::from_text(include_str!("../commands/demo.toml"), "demo.toml", &sets).unwrap();
+        OpenRun { file, folder: RunFolder::new(folder.path()) }.begin().unwrap();
+        names.iter().copied().filter(|name| folder.path().join(name).exists()).collect()
+    }
+
+    #[test]
+    fn no_number_of_earlier_weights_is_left() {
+        let names = [
+            "evaluation.json",
+            "evaluation.csv",
+            "samples.csv",
+            "report.html",
+            "evaluation-validation.json",
+            "evaluation-validation.csv",
+            "evaluation-validation-samples.csv",
+            "report-validation.html",
+            "cohort.parquet",
+        ];
+        assert_eq!(left(&names, &[]), ["cohort.parquet"]);
+    }
+
+    #[test]
+    fn the_record_of_a_setting_is_removed_with_the_setting() {
+        let names = ["shift.json", "shift.csv", "fit.json", "features.json", "split.csv"];
+        let shift = "shift={ attribute = \"sex\", group = \"F\", blur = 1.0 }";
+        assert_eq!(left(&names, &[shift]), ["shift.json", "shift.csv", "split.csv"]);
+        assert_eq!(left(&names, &[]), ["split.csv"]);
     }
 }

@@ -11,6 +11,7 @@ use toml::{Table, Value};
 
 use super::{OpenRun, RunFolder, write_text};
 use crate::run_file::GroupsConfig;
+use crate::shell::quoted_path;
 use crate::{CliError, RunFile};
 
 impl OpenRun {
@@ -123,6 +124,14 @@ impl RunFolder {
         let may_last = goes_on || !self.done().exists();
         let lasts = may_last && can_resume(&self.path, &kept.training, &run.training)?;
         let mut asked = run.clone();
+        // They affect the report alone; names of trials contain them, so `essence` has them.
+        asked.evaluation = EvaluationSettings {
+            permutations: kept.evaluation.permutations,
+            over_time: kept.evaluation.over_time,
+            thresholds: kept.evaluation.thresholds.clone(),
+            sensitivity: kept.evaluation.sensitivity.clone(),
+            ..asked.evaluation
+        };
         if lasts {
             (asked.training.epochs, asked.training.patience) = (kept.training.epochs, kept.training.patience);
         }
@@ -133,7 +142,7 @@ impl RunFolder {
         let only_lasts =
             differences.iter().all(|(key, _)| ["training.epochs", "training.patience"].contains(&key.as_str()));
         let help = if only_lasts && self.done().exists() && can_resume(&self.path, &kept.training, &run.training)? {
-            format!("give --resume-from {} to resume it", self.path.display())
+            format!("give --resume-from {} to resume it", quoted_path(&self.path))
         } else {
             "choose another --output, or remove the folder to start again".to_owned()
         };
@@ -205,7 +214,7 @@ mod tests {
     use super::*;
 
     fn run(folder: &Path, device: &str) -> RunFile {
-        let text = include_str!("../../../configs/demo.toml");
+        let text = include_str!("../commands/demo.toml");
         let run = RunFile::from_text(text, "demo.toml", &[format!("device={device}")]).unwrap();
         RunFile { output: folder.join("run"), ..run }
     }
@@ -242,11 +251,28 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_the_report_alone_may_differ_from_that_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(OpenRun::open(run(folder.path(), "flex")).unwrap());
+        let opened = RunFolder::new(&folder.path().join("run"));
+        let asked = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let text = include_str!("../commands/demo.toml");
+            opened.require_same(&RunFile::from_text(text, "demo.toml", &sets).unwrap(), true)
+        };
+        let report = ["permutations=0", "over-time=3", "thresholds=[0.2]", "sensitivity.imputations=5"];
+        asked(&report.map(|set| format!("evaluation.{set}")).each_ref().map(String::as_str)).unwrap();
+        let error = asked(&["evaluation.permutations=0", "evaluation.n-times=7"]).unwrap_err().to_string();
+        assert!(error.contains("evaluation.n-times is 100 there and 7 here"), "{error}");
+        assert!(!error.contains("permutations"), "{error}");
+    }
+
+    #[test]
     fn every_setting_that_changes_the_result_is_named_with_both_values() {
         let folder = tempfile::tempdir().unwrap();
         let kept = essence(&run(folder.path(), "flex")).unwrap();
         let found = |sets: &[&str]| {
-            let text = include_str!("../../../configs/demo.toml");
+            let text = include_str!("../commands/demo.toml");
             let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
             let asked = RunFile::from_text(text, "demo.toml", &sets).unwrap();
             let differences = differences(&kept, &essence(&asked).unwrap());

@@ -139,7 +139,7 @@ pub(crate) fn score(run: &Path) -> Result<Scores, CliError> {
         found.push(KeptScores { epoch, weights, rules, parts });
     }
     Ok(Scores {
-        fairtte: env!("CARGO_PKG_VERSION").to_owned(),
+        fairtte: kept.fairtte.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         reads_groups: kept.reads_groups.unwrap_or_else(|| file.strategy_reads_groups()),
         n_epochs: folder.epochs()?.len(),
         warnings: folder.warnings()?.into_iter().map(|warning| warning.name).collect(),

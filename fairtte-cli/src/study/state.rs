@@ -25,7 +25,7 @@ pub(crate) enum FailureClass {
     Files,
     /// The process was killed, for example because it needed too much memory.
     Killed,
-    /// The device had no memory left, or was lost.
+    /// The device had no memory left, was lost, or could not be used.
     Device,
     /// Anything else.
     Unknown,

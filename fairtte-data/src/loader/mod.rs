@@ -274,6 +274,11 @@ impl<'a> Loader<'a> {
         self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
     }
 
+    /// Values of the input of a sample: pixels times channels, or features.
+    pub fn n_values(&self) -> usize {
+        self.n_channels() * self.size().iter().product::<usize>()
+    }
+
     /// The samples.
     pub fn cohort(&self) -> &'a Cohort {
         self.cohort

@@ -26,7 +26,7 @@ pub trait Observer {
         let _ = (epoch, report);
     }
 
-    /// A batch of epoch `epoch` was skipped: no sample in it has a loss term.
+    /// A batch of epoch `epoch` made no step: no sample in it has a loss term, or its gradients overflowed in f16.
     fn batch_skipped(&mut self, epoch: usize) {
         let _ = epoch;
     }

@@ -61,13 +61,14 @@ impl Totals {
     }
 
     /// Counts a batch whose gradients overflowed in f16; `terms` replace those of the same names.
-    pub(crate) fn overflow(&mut self, terms: impl IntoIterator<Item = (String, f64)>) {
+    pub(crate) fn overflow(&mut self, terms: impl IntoIterator<Item = (String, f64)>, took: &Took<'_>) {
         self.n_steps += 1;
         self.n_overflowed += 1;
         for (name, value) in terms {
             self.terms.retain(|(known, _)| *known != name);
             self.terms.push((name, value));
         }
+        self.add_times(took);
     }
 
     /// Adds a batch.
@@ -83,6 +84,10 @@ impl Totals {
         }
         self.terms = step.terms;
         self.rate = rate;
+        self.add_times(took);
+    }
+
+    fn add_times(&mut self, took: &Took<'_>) {
         let (backward, update) = (took.clock.seconds(Phase::Backward), took.clock.seconds(Phase::Update));
         self.data_seconds += took.data.as_secs_f64();
         self.forward_seconds += (took.step.as_secs_f64() - backward - update).max(0.0);
@@ -166,12 +171,15 @@ mod tests {
         let report = totals.report(0, Validation::default(), Vec::new(), false);
         assert_eq!((report.train_loss, report.batches_without_loss, report.forward_seconds), (0.0, 1, 0.0));
         // All that there is to say of an epoch in which every batch overflowed.
+        let clock = Clock::default();
+        let took = Took { data: Duration::from_millis(250), step: Duration::from_secs(1), clock: &clock };
         let mut totals = Totals::default();
         for n in 1..=2 {
-            totals.overflow([("steps left out".to_owned(), f64::from(n))]);
+            totals.overflow([("steps left out".to_owned(), f64::from(n))], &took);
         }
         let overflowed = totals.report(0, Validation::default(), Vec::new(), false);
         assert_eq!((overflowed.n_steps, overflowed.train_loss, overflowed.batches_without_loss), (2, 0.0, 0));
+        assert_eq!((overflowed.data_seconds, overflowed.forward_seconds), (0.5, 2.0), "they took time all the same");
         assert_eq!(overflowed.terms, BTreeMap::from([("steps left out".to_owned(), 2.0)]));
         let mut line = serde_json::to_value(EpochReport { rate: 0.5, ..report }).unwrap();
         line.as_object_mut().unwrap().remove("rate");

@@ -159,17 +159,18 @@ impl Training<'_, '_> {
         let context = StepContext { outputs, seed, epoch, step, rate, accumulation, loss_scale, clock: &clock };
         let started = Instant::now();
         let report = self.strategy.step(batch, &context);
+        let took = Took { data, step: started.elapsed(), clock: &clock };
         let scale = self.progress.loss_scale.as_mut();
         if let (Err(error), Some(scale)) = (&report, scale)
             && scale.forgives(error)
         {
-            totals.overflow(scale.terms());
+            totals.overflow(scale.terms(), &took);
+            self.observers.batch_skipped(epoch);
             return Ok(());
         }
         let mut report = report.map_err(|error| error.in_batch(&batch.sample_ids))?;
         self.progress.loss_scale.iter_mut().for_each(LossScale::good);
         report.terms.extend(self.progress.loss_scale.iter().flat_map(LossScale::terms));
-        let took = Took { data, step: started.elapsed(), clock: &clock };
         self.observers.step_done(epoch, &report);
         totals.add(report, rate, &took);
         Ok(())

@@ -27,7 +27,7 @@ pub struct Scoring {
 
 impl Scoring {
     /// `grid` holds all `cut_points`; `train` are the outcomes of the training part as the data have them, events of any cause as
-    /// events, from which the weights for censoring come. Confidence intervals are never computed, regardless of the settings.
+    /// events, from which the weights for censoring come. Neither intervals nor gaps by chance are computed, regardless of the settings.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] if a cut point is not in the grid, [`FairnessError::Metric`] if there is no censoring
@@ -45,12 +45,11 @@ impl Scoring {
             cuts.extend(place);
         }
         let points = EvaluationSettings {
-            replicates: 0,
             interval: EvaluationSettings::default().interval,
             stratify: EvaluationSettings::default().stratify,
             // Of differences of groups, which are not computed here; its attribute may be another one than that of the training.
             reference: EvaluationSettings::default().reference,
-            ..settings.clone()
+            ..settings.values_only()
         };
         let censoring = CensoringCurve::fit(train, CensoringTies::EventsFirst)?;
         Ok(Self { grid, cuts, settings: points, censoring })

@@ -18,8 +18,8 @@ use fairtte_data::{
 };
 use fairtte_fairness::strategies::{GroupDroConfig, NamedPart, SamConfig, StepContext, StepReport, TrainingCells};
 use fairtte_fairness::{
-    Batch, CosineSchedule, CurveRule, EpochReport, EpochRule, FairnessError, Layer, LearnerSpec, NetworkSpec, Observer,
-    OptimiserConfig, Outputs, Parts, ScheduleConfig, Scoring, Strategy, StrategyConfig, TrainedRun, Trainer,
+    Batch, CosineSchedule, CurveRule, EpochReport, EpochRule, FairnessError, Layer, LearnerSpec, Monitor, NetworkSpec,
+    Observer, OptimiserConfig, Outputs, Parts, ScheduleConfig, Scoring, Strategy, StrategyConfig, TrainedRun, Trainer,
     TrainingConfig, TrainingData, predict, use_epoch,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
@@ -512,6 +512,27 @@ fn the_weights_of_every_choice_are_kept_and_give_the_value_they_were_chosen_for(
     assert!(matches!(error, FairnessError::Checkpoint { .. }), "{error}");
 }
 
+#[test]
+fn what_a_report_contains_does_not_change_how_epochs_are_scored() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Study::new(folder.path());
+    let choices = |study: &Study, name: &str| {
+        let config = TrainingConfig { monitor: Monitor::CTd, ..config(4, 12, 1) };
+        let trained = study.train(study.strategy(&erm()).as_mut(), &config, &folder.path().join(name));
+        format!("{:?}", trained.choices)
+    };
+    let usual = choices(&study, "usual");
+    let train = study.cohort.outcomes(study.split.rows(Part::Train)).unwrap();
+    let settings = EvaluationSettings {
+        metrics: vec!["d-calibration".to_owned()],
+        permutations: 0,
+        thresholds: vec![0.2],
+        ..EvaluationSettings::default()
+    };
+    study.scoring = Scoring::new(study.scoring.grid().clone(), &study.cut_points, &settings, &train).unwrap();
+    assert_eq!(choices(&study, "other"), usual);
+}
+
 /// Multiplies what the network reads.
 #[derive(Debug)]
 struct Times(f32);
@@ -521,6 +542,28 @@ impl PixelTransform for Times {
         for value in intensities {
             *value *= self.0;
         }
+    }
+}
+
+/// Counts the batches that are to come, those that made a step and those that made none.
+#[derive(Debug, Default)]
+struct Batches {
+    expected: usize,
+    stepped: usize,
+    skipped: usize,
+}
+
+impl Observer for Batches {
+    fn started(&mut self, first: usize, epochs: usize, n_steps: usize) {
+        self.expected = (epochs - first) * n_steps;
+    }
+
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {
+        self.stepped += 1;
+    }
+
+    fn batch_skipped(&mut self, _epoch: usize) {
+        self.skipped += 1;
     }
 }
 
@@ -543,9 +586,14 @@ fn overflowing_in_f16(strategy: &StrategyConfig) {
         let config = TrainingConfig { precision, ..config(epochs, 12, 1) };
         let fit = |data: &TrainingData<'_>| {
             let data = TrainingData { loader: &loader, ..*data };
-            Trainer::new(&data, &config, &folder.path().join(run)).fit(strategy.as_mut()).unwrap()
+            let mut seen = Batches::default();
+            let path = folder.path().join(run);
+            let trained = Trainer::new(&data, &config, &path).observe(&mut seen).fit(strategy.as_mut()).unwrap();
+            (trained, seen)
         };
-        (study.with_data(fit), study.curves(strategy.as_ref(), Part::Test))
+        let (trained, seen) = study.with_data(fit);
+        assert_eq!(seen.stepped + seen.skipped, seen.expected, "a progress bar ends at its end");
+        (trained, study.curves(strategy.as_ref(), Part::Test))
     };
     let (whole, expected) = train("whole", 4, Precision::F16);
     let terms = |epoch: usize| &whole.epochs[epoch].terms;

@@ -179,6 +179,7 @@ class Cohort:
         {'M': 20, 'F': 10}
         """
         rows = list(range(self.n)) if train is None else _row_numbers(train, self.n, "train")
+        library = _settings.library(library, DataError)
         found = self._inner.groups(rows)
         return _inputs.to_frame_of_columns({name: values for name, values in found}, library)
 
@@ -208,7 +209,7 @@ class Cohort:
             {"step": step, "kept": kept, "excluded": n, "reasons": ", ".join(f"{reason} {m}" for reason, m in reasons)}
             for step, kept, n, reasons in self._inner.flow()
         ]
-        return _inputs.to_frame(rows, ("step", "kept", "excluded", "reasons"), library)
+        return _inputs.to_frame(rows, ("step", "kept", "excluded", "reasons"), _settings.library(library, DataError))
 
     @property
     def content_hash(self) -> str | None:
@@ -365,7 +366,7 @@ class Cohort:
         settings: dict[str, Any] = {
             "size": [_settings.whole(extent, f"size[{place}]", DataError) for place, extent in enumerate(extents)],
             "channels": _settings.whole(channels, "channels", DataError),
-            "exact": exact,
+            "exact": _settings.flag(exact, "exact", DataError),
         }
         for key, value in (("volume", volume), ("limits", limits)):
             if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -50,9 +51,17 @@ class ImageStore:
     def _open(self) -> None:
         shape, kind = self._inner.layout
         self.dtype = np.dtype(kind)
-        self.arrays: list[NDArray[Any]] = [
-            np.memmap(path, self.dtype, "r", begin, (n, *shape)) for path, begin, n in self._inner.shards() if n > 0
-        ]
+        shards = [shard for shard in self._inner.shards() if shard[2] > 0]
+        try:
+            self.arrays: list[NDArray[Any]] = [np.memmap(path, self.dtype, "r", begin, (n, *shape)) for path, begin, n in shards]
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            # Python keeps a file open as long as it is mapped.
+            raise DataError(
+                f"the store {self._inner.path} has {len(shards)} files, more than this process may open, expected fewer "
+                "(images_per_shard of Cohort.images) or a higher limit (ulimit -n)"
+            ) from None
         self._starts = [0, *np.cumsum([len(array) for array in self.arrays]).tolist()]
         self.shape: tuple[int, ...] = (self._starts[-1], *shape)
         self.samples = self._inner.samples()
@@ -166,6 +175,8 @@ class ImageStore:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False and len(self.arrays) > 1:
             raise ValueError(f"the images are in {len(self.arrays)} files, which one array cannot show without a copy")
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise ValueError(f"the images are of {self.dtype}, which become {np.dtype(dtype)} by a copy alone")
         found = self.array
         found = found if dtype is None else found.astype(dtype, copy=False)
         return np.array(found) if copy and found is self.arrays[0] else found

@@ -100,7 +100,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         settings = json.dumps(self._settings())
         covariates = self._covariates(X, reset=True)
         _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y, subject=subject)
-        time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
+        time, event = _outcomes(y)
         if len(time) != len(covariates):
             raise MetricError(f"X has {len(covariates)} rows and y {len(time)}, expected as many")
         most = getattr(self, "max_features", None)
@@ -128,8 +128,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         X = _inputs.without_tensors(X, "X")
         if _validate_data is not None:
             # Its sentences are part of scikit-learn's contract.
-            found: NDArray[Any] = _validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
-            return found
+            return _inputs.regular(_validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
         found = _inputs.matrix(X, "X")
         names = [str(name) for name in X.columns] if _inputs.is_frame(X) else None
         if reset:
@@ -237,7 +236,7 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         from ..sksurv import concordance_index_censored
 
         _labels.require_one_order(X=X, y=list(y) if isinstance(y, tuple) else y)
-        time, event = _inputs.outcomes(*y) if isinstance(y, tuple) else _inputs.outcomes(y, None, "y")
+        time, event = _outcomes(y)
         return concordance_index_censored(event, time, self.predict(X))[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,6 +279,15 @@ class Estimator(_Base):  # type: ignore[misc, unused-ignore]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _outcomes(y: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Times and events of a ``Surv`` array or ``(time, event)``."""
+    if not isinstance(y, tuple):
+        return _inputs.outcomes(y, None, "y")
+    if len(y) != 2:
+        raise MetricError(f"y has {len(y)} parts, expected (time, event)")
+    return _inputs.outcomes(*y)
 
 
 def _seed(value: Any) -> int:

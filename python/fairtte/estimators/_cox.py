@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _inputs
+from .. import _inputs, _settings
 from ._base import Estimator
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Linear(Estimator):
             }
             for found in self._coefficients()
         ]
-        return _inputs.to_frame(rows, ("name", *_ESTIMATE), library)
+        return _inputs.to_frame(rows, ("name", *_ESTIMATE), _settings.library(library))
 
 
 class CoxPH(_Linear):

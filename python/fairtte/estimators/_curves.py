@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _inputs, _labels
+from .. import _decimals, _inputs, _labels
 from .._errors import MetricError
 
 
@@ -65,7 +65,7 @@ class StepFunction:
         >>> StepFunction(np.array([1.0, 2.0]), np.array([0.9, 0.5]))([0.5, 1.0, 1.9, 2.0])
         array([1. , 0.9, 0.9, 0.5])
         """
-        at = np.asarray(time, dtype=np.float64)
+        at = np.asarray(_decimals.as_written(_inputs.array(time, "time")), dtype=np.float64)
         outside = np.atleast_1d(at)[~((np.atleast_1d(at) >= 0.0) & (np.atleast_1d(at) <= self.domain[1]))]
         if len(outside):
             raise MetricError(f"time is {outside[0]}, expected times in [0, {self.domain[1]}], those of the fit")

@@ -77,12 +77,13 @@ mod study {
     mod whole_study;
 }
 
-/// Files of the repository against the program: run files, schema, options, manual pages, distribution.
+/// Files of the repository against the program: run files, schema, options, manual pages, distribution, packages.
 mod repository {
     mod configs;
     mod distribution;
     mod manual;
     mod options;
+    mod packages;
     mod readme;
     mod schema;
 }

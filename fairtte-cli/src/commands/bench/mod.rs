@@ -16,6 +16,7 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::Bench;
 use crate::device;
+use crate::exit::Exit;
 use crate::progress::say;
 use crate::run_folder::{read_json, write_json};
 
@@ -96,13 +97,12 @@ impl Report {
 
     /// Whether the rates are of such a device, whatever the number of the GPU.
     pub(super) fn is_of(&self, device: &str) -> bool {
-        let kind = |name: &str| name.split(':').next().map(str::to_owned);
-        kind(&self.device) == kind(device)
+        device::kind(&self.device) == device::kind(device)
     }
 
     /// The device in words: `flex, Intel(R) Xeon(R) Processor`.
     pub(super) fn device_words(&self) -> String {
-        let processor = self.processor.iter().filter(|_| self.device == "flex");
+        let processor = self.processor.iter().filter(|_| is_flex(&self.device));
         std::iter::once(&self.device).chain(processor).cloned().collect::<Vec<_>>().join(", ")
     }
 
@@ -120,15 +120,17 @@ impl Report {
 
 pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
     let requests = requests(arguments)?;
-    let threads: BTreeSet<usize> = arguments.threads.iter().copied().collect();
-    // 0 are all.
-    let most = if threads.contains(&0) { 0 } else { threads.last().copied().unwrap_or_default() };
-    use_threads(most)?;
-    let opened = device::open(&arguments.device)?;
-    device::use_threads(&arguments.device);
+    let threads = numbers_of_threads(&arguments.threads)?;
+    use_threads(threads.last().copied().unwrap_or_default())?;
     let networks = match (&requests[..], threads.len()) {
-        ([alone], 1) => vec![rayon::scope(|_| alone.measure(&opened))?],
+        ([alone], 1) => {
+            let opened = device::open(&arguments.device)?;
+            device::use_threads(&arguments.device);
+            vec![rayon::scope(|_| alone.measure(&opened))?]
+        }
         (several, _) => {
+            // Opened by each process alone: this one would hold memory of a GPU, or all of one that serves a single process.
+            device::named(&arguments.device)?;
             let pairs = several.iter().flat_map(|request| threads.iter().map(move |threads| (request, *threads)));
             let measured = pairs.map(|(request, threads)| in_child(request, threads, arguments));
             let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
@@ -136,7 +138,7 @@ pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
             measured
         }
     };
-    let on_flex = arguments.device == "flex";
+    let on_flex = is_flex(&arguments.device);
     let report = Report {
         device: arguments.device.clone(),
         threads: rayon::current_num_threads(),
@@ -147,17 +149,36 @@ pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
         networks,
         layers: (on_flex && !arguments.no_layers).then(layers),
     };
+    // Shown first, so that a file that cannot be written does not cost what took minutes to measure.
+    if arguments.json {
+        print_json(&report)?;
+    } else {
+        print(words::report(&report));
+    }
     if let Some(path) = &arguments.output {
         write_json(path, &report)?;
-    }
-    if arguments.json {
-        return print_json(&report);
-    }
-    print(words::report(&report));
-    if let Some(path) = &arguments.output {
-        say(format!("written: {}", path.display()));
+        if !arguments.json {
+            say(format!("written: {}", path.display()));
+        }
     }
     Ok(())
+}
+
+fn is_flex(device: &str) -> bool {
+    device::kind(device) == "flex"
+}
+
+/// The numbers of threads to be measured. Among others 0, which is all, becomes their number, so that none is measured twice and the
+/// last is the most.
+fn numbers_of_threads(given: &[usize]) -> Result<BTreeSet<usize>, CliError> {
+    let mut numbers: BTreeSet<usize> = given.iter().copied().collect();
+    if numbers.len() > 1 && numbers.remove(&0) {
+        let all = rayon::ThreadPoolBuilder::new().build();
+        let all =
+            all.map_err(|error| CliError::setting("threads", format!("cannot start the threads: {error}"), None))?;
+        numbers.insert(all.current_num_threads());
+    }
+    Ok(numbers)
 }
 
 /// What is to be measured.
@@ -205,11 +226,22 @@ fn in_child(request: &Request, threads: usize, arguments: &Bench) -> Result<Meas
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| failed(format!("cannot start a process: {error}")))?;
     if !output.status.success() {
-        return Err(failed(format!("did not measure {name} ({}, {})", request.batch_words(), output.status)));
+        let problem = format!("did not measure {name} ({}, {})", request.batch_words(), output.status);
+        return Err(CliError::NotMeasured {
+            device: arguments.device.clone(),
+            problem,
+            exit: meaning(output.status.code()),
+        });
     }
     let report: Report =
         serde_json::from_slice(&output.stdout).map_err(|error| CliError::Bug(format!("bench {name}: {error}")))?;
     report.networks.into_iter().next().ok_or_else(|| CliError::Bug(format!("bench {name} measured nothing")))
+}
+
+/// What the exit code of a process of this program means; one that the system ended, often because memory is short, has none.
+fn meaning(code: Option<i32>) -> Exit {
+    let known = [Exit::Bug, Exit::Config, Exit::Data, Exit::TryAgain, Exit::Interrupted];
+    known.into_iter().find(|exit| code == Some(i32::from(*exit as u8))).unwrap_or(Exit::Training)
 }
 
 fn layers() -> Layers {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_models::{BackboneKind, Precision};
+use fairtte_models::{BackboneKind, ModelError, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::CliError;
@@ -196,6 +196,7 @@ impl Request {
     /// # Errors
     /// If the network does not take the shape, or the device fails.
     pub(super) fn measure(&self, device: &Device) -> Result<Measured, CliError> {
+        self.precision.check(device).map_err(refused_precision)?;
         let mut network = Timed::new(self.kind, self.sample[0], device).in_precision(self.precision)?;
         let shape: Vec<usize> = std::iter::once(self.batch).chain(self.sample.iter().copied()).collect();
         let mut device_memory = None;
@@ -228,10 +229,28 @@ impl Request {
         while found.len() < AT_LEAST || clock.elapsed().as_secs_f64() < self.seconds {
             found.push(batch()?);
         }
-        found.sort_by(f64::total_cmp);
-        let seconds = found[found.len() / 2];
+        let (seconds, batches) = (median(&mut found), found.len());
         let samples_per_second = self.batch as f64 / seconds;
-        Ok(Rate { first_seconds, seconds, batches: found.len(), samples_per_second, efficiency: None })
+        Ok(Rate { first_seconds, seconds, batches, samples_per_second, efficiency: None })
+    }
+}
+
+/// The median of at least one number: of an even number of them, the mean of the two in the middle.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (below, above) = ((values.len() - 1) / 2, values.len() / 2);
+    f64::midpoint(values[below], values[above])
+}
+
+/// A precision in which the device does not compute is an argument that is out of range.
+fn refused_precision(error: ModelError) -> CliError {
+    match error {
+        ModelError::Precision { precision, supported } => CliError::Setting {
+            key: "--precision".to_owned(),
+            value: format!("\"{precision}\""),
+            expected: format!("one in which the device computes: {supported}"),
+        },
+        other => other.into(),
     }
 }
 
@@ -268,6 +287,22 @@ mod tests {
         // 2^64 samples of an epoch at 10^15 per second.
         assert!((found.inference_hours - 5.124_095_576).abs() < 1e-9, "{found:?}");
         assert!((found.training_hours - 10.248_191_152).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_two_in_the_middle() {
+        let found = |mut values: Vec<f64>| median(&mut values).to_bits();
+        assert_eq!(found(vec![3.0, 1.0, 2.0]), 2.0_f64.to_bits());
+        assert_eq!(found(vec![5.0, 1.0, 2.0, 3.0]), 2.5_f64.to_bits());
+        assert_eq!(found(vec![7.0]), 7.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_precision_without_the_device_for_it_is_a_wrong_argument() {
+        let supported = "f32, f16".to_owned();
+        let error = refused_precision(ModelError::Precision { precision: Precision::Bf16, supported });
+        assert_eq!(error.exit(), crate::Exit::Config);
+        assert_eq!(error.to_string(), "--precision is \"bf16\", expected one in which the device computes: f32, f16");
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn features_of(run: &Path, open: &OpenRun, layer: FeatureLayer) -> Result<PathBu
     if path.exists() {
         return Ok(path);
     }
-    let (run, layer) = (run.display(), layer.name());
+    let (run, layer) = (crate::shell::quoted_path(run), layer.name());
     let problem = format!(
         "there are no features here, and this build of fairtte has no networks; `fairtte features {run} --layer {layer}` of a full build writes them"
     );

@@ -23,6 +23,7 @@ use crate::report::card::{About, Attribute, Card, CardClass, ClassCount, Externa
 use crate::report::{ClassNumbers, threshold_sentence};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json, write_text};
+use crate::shell::quoted_path;
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), CliError> {
     require_finished(&arguments.run)?;
@@ -45,7 +46,7 @@ fn require_finished(path: &Path) -> Result<(), CliError> {
     if folder.evaluation(Part::Test).exists() {
         return Ok(());
     }
-    let problem = format!("there is no evaluation.json; `fairtte evaluate {}` writes it", path.display());
+    let problem = format!("there is no evaluation.json; `fairtte evaluate {}` writes it", quoted_path(path));
     Err(CliError::RunFolder { path: path.to_owned(), problem })
 }
 

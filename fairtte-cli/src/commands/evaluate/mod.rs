@@ -45,6 +45,7 @@ use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::{ESTIMATOR_ADVICE, NETWORK_ADVICE, Scored, read_curves};
 use crate::sensitivity::Sensitivity;
+use crate::shell::quoted_path;
 
 /// How results are shown.
 pub(super) struct Outputs {
@@ -83,7 +84,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     }
     match &arguments.run {
         Some(path) if path.is_file() => {
-            let file = path.display();
+            let file = quoted_path(path);
             let problem = format!(
                 "this is a file, expected the folder of a run; `fairtte evaluate --predictions {file} --output DIR` scores the curves of a \
                  table"

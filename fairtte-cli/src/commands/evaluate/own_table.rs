@@ -10,6 +10,7 @@ use fairtte_metrics::Groups;
 
 use crate::CliError;
 use crate::args::{OwnTable, join_thresholds};
+use crate::shell::quoted;
 
 /// The attributes to compare by.
 pub(super) fn attributes(list: &[AttributeConfig]) -> Result<Vec<AttributeConfig>, CliError> {
@@ -162,12 +163,6 @@ fn note(doubt: &DoubtfulLevels, remedy: &str) -> String {
         DoubtfulLevels::NoValue { .. } => format!("{doubt}: {remedy}."),
         DoubtfulLevels::OneMeaning { .. } => format!("{doubt}."),
     }
-}
-
-/// A name as a shell takes it.
-pub(super) fn quoted(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_.-/".contains(letter);
-    if name.chars().all(is_plain) { name.to_owned() } else { format!("\"{name}\"") }
 }
 
 #[cfg(test)]

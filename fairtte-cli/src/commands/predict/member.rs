@@ -8,7 +8,7 @@ use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
 use fairtte_data::features::{FeatureTable, TabularFeatures};
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, Loader};
-use fairtte_fairness::{ModelSettings, Predictor};
+use fairtte_fairness::{ModelSettings, Predictor, of_cause};
 use fairtte_metrics::GroupId;
 use ndarray::Array2;
 
@@ -123,8 +123,16 @@ impl Member {
         loader: &Loader<'_>,
         rows: &[usize],
     ) -> Result<Array2<f64>, CliError> {
+        Ok(of_cause(&self.curves(inputs, loader, rows)?, 0, self.times().len()))
+    }
+
+    /// As [`survival`](Self::survival), of all causes that the model predicts, `[rows, n_causes n_times]`.
+    ///
+    /// # Errors
+    /// As [`Predictor::curves`].
+    pub(crate) fn curves(&self, inputs: &Inputs, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, CliError> {
         match (&self.model, inputs) {
-            (Model::Network(predictor), _) => Ok(predictor.survival(loader, rows)?),
+            (Model::Network(predictor), _) => Ok(predictor.curves(loader, rows)?),
             (Model::Estimator { fitted, columns, times }, Inputs::Features { matrix, .. }) => {
                 let covariates = design::columns(matrix, columns, rows)?;
                 let of_samples = |error: ClassicalError| error.with_samples(&loader.cohort().sample_ids(rows));

@@ -16,6 +16,7 @@ use crate::CliError;
 use crate::plural::counted;
 use crate::run_file::TaskConfig;
 use crate::run_folder::{RunFolder, write_json};
+use crate::shell::quoted_path;
 
 const VERSION: u32 = 1;
 const RECORD: &str = "predict.json";
@@ -296,7 +297,7 @@ impl Published {
         if let Some((n_positive, n_without)) = self.n_positive.zip(self.n_without_class) {
             let _ = writeln!(text, "probabilities of a class: {n_positive} positive, {n_without} without a class");
         }
-        let output = output.display();
+        let (output, folder) = (output.display(), quoted_path(output));
         let _ = writeln!(text, "written: {output}/{PREDICTIONS}");
         if !self.horizons.is_empty() {
             let _ = writeln!(text, "written: {output}/{RISK}");
@@ -305,9 +306,9 @@ impl Published {
             let what = if self.task.is_some() { "probabilities" } else { "curves" };
             write!(text, "there are no outcomes: the {what} cannot be evaluated")
         } else if self.prediction == Kind::OutOfFold || self.task.is_some() || self.incidence_of_cause.is_some() {
-            write!(text, "evaluate: fairtte evaluate {output}")
+            write!(text, "evaluate: fairtte evaluate {folder}")
         } else {
-            write!(text, "evaluate: fairtte evaluate {output} --internal {}", run.display())
+            write!(text, "evaluate: fairtte evaluate {folder} --internal {}", quoted_path(run))
         };
         text
     }

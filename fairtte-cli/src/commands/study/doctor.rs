@@ -12,7 +12,7 @@ use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::plural::counted;
-use crate::shell::quoted;
+use crate::shell::quoted_path;
 use crate::study::{
     Failure, FailureClass, Plan, Queue, Sign, Submission, TaskState, TrialState, last_sign, submissions,
 };
@@ -159,11 +159,7 @@ impl Trials {
         }
         vec![Finding {
             what: format!("{} failed for good: places {}", counted(places.len(), "trial"), some(&places)),
-            help: format!(
-                "`fairtte study trial {} {} --again` tries the first again",
-                quoted(&folder.display().to_string()),
-                places[0]
-            ),
+            help: format!("`fairtte study trial {} {} --again` tries the first again", quoted_path(folder), places[0]),
         }]
     }
 

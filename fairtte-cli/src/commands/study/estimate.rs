@@ -5,6 +5,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use fairtte_data::{Part, make_split};
+
 use crate::CliError;
 use crate::commands::bench::Report;
 use crate::commands::compare::is_about_the_method;
@@ -44,7 +46,7 @@ pub(super) fn hours(plan: &Plan, planned: &[Planned], places: &[usize]) -> Resul
 
 /// Hours of the trainings at `places`, one at a time, at the rates of files that `fairtte bench` wrote, if none stops early; and the
 /// files whose rates these are, with their devices. Every epoch trains on the training part and predicts the validation part; the parts
-/// are shares of the samples of the tables. A method of several passes or networks takes longer than the steps that were measured. Estimators,
+/// are those of the tables, of one fold for all. A method of several passes or networks takes longer than the steps that were measured. Estimators,
 /// which train no network, take no time. Cost: the tables of every data set are read once.
 ///
 /// # Errors
@@ -57,19 +59,18 @@ pub(super) fn hours_of_bench(
     places: &[usize],
 ) -> Result<(f64, String), CliError> {
     let reports = paths.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut samples: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut parts: BTreeMap<usize, [usize; 2]> = BTreeMap::new();
     let (mut seconds, mut used) = (0.0, BTreeSet::new());
     for place in places {
         let run = &planned[*place].run;
         if run.estimator.is_some() {
             continue;
         }
-        let n = match samples.entry(plan.cells()[plan.place(*place).0].data) {
+        let n = match parts.entry(plan.cells()[plan.place(*place).0].data) {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => *new.insert(label(run)?.0.n()),
+            Entry::Vacant(new) => *new.insert(parts_of(run)?),
         };
-        let found =
-            reports.iter().enumerate().find_map(|(file, report)| Some((file, seconds_at(report, run, n as f64)?)));
+        let found = reports.iter().enumerate().find_map(|(file, report)| Some((file, seconds_at(report, run, n)?)));
         let (file, found) = found.ok_or_else(|| lacks(paths, run))?;
         seconds += found;
         used.insert(file);
@@ -85,13 +86,21 @@ fn sample(run: &RunFile) -> Vec<usize> {
     std::iter::once(run.image.channels).chain(size.iter().copied()).collect()
 }
 
-/// Seconds of a training of a data set of `n` samples; `None` if its network was not measured on such a device.
-fn seconds_at(report: &Report, run: &RunFile, n: f64) -> Option<f64> {
+/// Samples of the training and the validation part of a run by its tables, with those whose images cannot be decoded.
+fn parts_of(run: &RunFile) -> Result<[usize; 2], CliError> {
+    let (cohort, exclusions) = label(run)?;
+    cohort.require_samples("after labelling", &exclusions)?;
+    let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
+    Ok([Part::Train, Part::Validation].map(|part| split.rows(part).len()))
+}
+
+/// Seconds of a training with parts of these sizes; `None` if its network was not measured on such a device.
+fn seconds_at(report: &Report, run: &RunFile, [train, validation]: [usize; 2]) -> Option<f64> {
     if !report.is_of(&run.device) {
         return None;
     }
     let (training, inference) = report.rates(run.model.backbone, &sample(run), run.training.precision)?;
-    let per_epoch = n * (run.split.train / training + run.split.validation / inference);
+    let per_epoch = train as f64 / training + validation as f64 / inference;
     Some(per_epoch * run.training.epochs as f64)
 }
 

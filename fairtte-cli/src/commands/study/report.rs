@@ -1,5 +1,8 @@
 //! `fairtte study report`: the tables and the page of what is finished.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use fairtte_data::cohort::CohortSummary;
 use serde_json::json;
 
@@ -12,11 +15,15 @@ use crate::error::sentence;
 use crate::prepared::read_tables;
 use crate::progress::say;
 use crate::report::method_tests::{figures, sheets};
+use crate::report::sheet::Sheet;
 use crate::report::study::{StudyFacts, render};
 use crate::report::{chart, figures_of};
 use crate::run_file::RunFile;
-use crate::run_folder::{write_json, write_text};
+use crate::run_folder::{read_json, remove_file, write_json, write_text};
 use crate::study::{Analysis, Plan, Points, ReadCohort, Study};
+
+/// The numbers of the report, with the names of its tables and figures.
+const RECORD: &str = "study.json";
 
 pub(super) fn run(arguments: &StudyReport) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
@@ -72,36 +79,54 @@ pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(Stud
         not_trained: counts.lines(),
     };
     let folder = plan.folder().path();
-    for sheet in analysis.sections.iter().flat_map(|section| &section.sheets) {
-        let table = sheet.table();
-        for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
-            write_text(&folder.join("tables").join(format!("{}.{ending}", sheet.name)), &text)?;
-        }
+    let files = parts(&analysis)?;
+    remove_others(folder, &files)?;
+    for (name, text) in &files {
+        write_text(&folder.join(name), text)?;
     }
-    for of in analysis.sections.iter().flat_map(|section| &section.charts) {
-        for (name, svg) in chart(of)?.iter().flat_map(|svg| figures_of(svg)) {
-            write_text(&folder.join("figures").join(format!("{name}.svg")), &svg)?;
-        }
-    }
-    for (prefix, tests) in
-        [("", &analysis.gaps), ("control-", &analysis.gaps_against_control), ("metric-", &analysis.metrics)]
-    {
-        let Some(tests) = tests else { continue };
-        for (name, svg) in figures(tests)? {
-            write_text(&folder.join("figures").join(format!("{prefix}{name}.svg")), &svg)?;
-        }
-        for sheet in sheets(tests) {
-            let table = sheet.table();
-            for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
-                write_text(&folder.join("tables").join(format!("{prefix}{}.{ending}", sheet.name)), &text)?;
-            }
-        }
-    }
-    let record = json!({ "study": facts, "analysis": analysis });
-    write_json(&folder.join("study.json"), &record)?;
+    let record = json!({ "study": facts, "analysis": analysis, "files": files.keys().collect::<Vec<_>>() });
+    write_json(&folder.join(RECORD), &record)?;
     write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
     say(format!("report: {}", folder.join("study.html").display()));
     Ok((facts, analysis))
+}
+
+/// Texts of tables and figures by their path in the folder of the study.
+fn parts(analysis: &Analysis) -> Result<BTreeMap<String, String>, CliError> {
+    let mut files = BTreeMap::new();
+    let mut add_table = |name: String, sheet: &Sheet| -> Result<(), CliError> {
+        let table = sheet.table();
+        for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
+            files.insert(format!("tables/{name}.{ending}"), text);
+        }
+        Ok(())
+    };
+    let tests = [("", &analysis.gaps), ("control-", &analysis.gaps_against_control), ("metric-", &analysis.metrics)];
+    let tests: Vec<_> = tests.into_iter().filter_map(|(prefix, tests)| Some((prefix, tests.as_ref()?))).collect();
+    for sheet in analysis.sections.iter().flat_map(|section| &section.sheets) {
+        add_table(sheet.name.clone(), sheet)?;
+    }
+    for (prefix, tests) in &tests {
+        sheets(tests).iter().try_for_each(|sheet| add_table(format!("{prefix}{}", sheet.name), sheet))?;
+    }
+    let mut drawn = Vec::new();
+    for of in analysis.sections.iter().flat_map(|section| &section.charts) {
+        drawn.extend(chart(of)?.iter().flat_map(|svg| figures_of(svg)));
+    }
+    for (prefix, tests) in &tests {
+        drawn.extend(figures(tests)?.into_iter().map(|(name, svg)| (format!("{prefix}{name}"), svg)));
+    }
+    files.extend(drawn.into_iter().map(|(name, svg)| (format!("figures/{name}.svg"), svg)));
+    Ok(files)
+}
+
+/// Removes the tables and figures of the last report that are not among `files`: it may have had intervals that this one has not.
+fn remove_others(folder: &Path, files: &BTreeMap<String, String>) -> Result<(), CliError> {
+    let Ok(record) = read_json::<serde_json::Value>(&folder.join(RECORD)) else { return Ok(()) };
+    let names = record["files"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let is_ours = |name: &str| ["tables", "figures"].iter().any(|of| Path::new(name).parent() == Some(Path::new(of)));
+    let old = names.filter(|name| is_ours(name) && !files.contains_key(*name));
+    old.map(|name| remove_file(&folder.join(name))).collect()
 }
 
 /// The data sets of the study, read again; one that has moved is named on the page.

@@ -6,8 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::predictions::write_probabilities;
-use fairtte_data::{Part, write_predictions};
+use fairtte_data::Part;
 
 use super::planned;
 use crate::CliError;
@@ -15,7 +14,7 @@ use crate::args::StudyRestore;
 use crate::commands::evaluate::{Outputs, Shown, evaluate_run};
 use crate::commands::predict::member::Member;
 use crate::commands::select::refuse_run_folder;
-use crate::commands::train::{predicted_rows, probability_of};
+use crate::commands::train::{predicted_rows, write_predicted};
 use crate::commands::use_threads;
 use crate::prepared::{Care, Prepared, prepare};
 use crate::progress::say;
@@ -73,15 +72,11 @@ fn predict(open: &OpenRun, prepared: &Prepared) -> Result<(), CliError> {
     let kept = folder.kept()?;
     let (loader, _) = prepared.loader(run, prepared.membership())?;
     let rows = predicted_rows(prepared);
-    let samples = prepared.cohort.sample_ids(&rows);
     for (epoch, path) in folder.files_of(&kept) {
         let member = Member::open(folder.path(), Some(&epoch.to_string()), None)?;
-        let survival = member.survival(&prepared.inputs, &loader, &rows)?;
-        if run.is_of_class() {
-            write_probabilities(&path, &samples, &probability_of(&survival))?;
-        } else {
-            write_predictions(&path, &samples, member.times(), survival.view())?;
-        }
+        let predicted = member.curves(&prepared.inputs, &loader, &rows)?;
+        let others = (epoch == kept.epoch).then_some(folder);
+        write_predicted(prepared, &path, member.times(), &predicted, others)?;
     }
     Ok(())
 }

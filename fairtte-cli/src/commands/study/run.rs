@@ -70,6 +70,8 @@ pub(in crate::commands) fn train(plan: &Plan, only: &[usize], share: Share) -> R
     if open.is_empty() {
         return Ok(());
     }
+    // Where the device does not work, every trial would fail.
+    plan.resolve(open[0].0)?.run.open_device()?;
     prepare(plan)?;
     let pool = Pool { folder: plan.folder(), jobs: share.jobs, threads: share.threads, timing: timing(plan) };
     loop {

@@ -12,7 +12,7 @@ use crate::args::{StudyCommands, StudyFolderArgument};
 use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::progress::say;
-use crate::shell::quoted;
+use crate::shell::quoted_path;
 use crate::study::{Ladder, Next, Plan, Queue, Submission, TaskState, TrialState, submissions, time_of_server};
 
 /// Places in the manifest, and machines.
@@ -205,7 +205,7 @@ pub(super) fn commands(arguments: &StudyCommands) -> Result<(), CliError> {
     let folder = std::path::absolute(plan.folder().path()).unwrap_or_else(|_| plan.folder().path().to_owned());
     for pack in open.chunks(usize::from(arguments.pack)) {
         let places: Vec<String> = pack.iter().map(|(index, _)| index.to_string()).collect();
-        print(format!("fairtte study trial {} {}", quoted(&folder.display().to_string()), places.join(" ")));
+        print(format!("fairtte study trial {} {}", quoted_path(&folder), places.join(" ")));
     }
     Ok(())
 }

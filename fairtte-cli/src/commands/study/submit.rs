@@ -15,7 +15,7 @@ use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::progress::say;
 use crate::run_folder::write_text;
-use crate::shell::quoted;
+use crate::shell::quoted_path;
 use crate::study::{
     Call, Limits, Packing, Plan, Queue, Seconds, Slurm, Submission, Trial, check_options, deal, limits, next_list,
     script, shares, submissions, submit, write_submissions,
@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &StudySubmit) -> Result<(), CliError> {
     if arguments.json {
         return print_json(&Submitted { would: None, queued, arrays });
     }
-    let folder = quoted(&plan.folder().path().display().to_string());
+    let folder = quoted_path(plan.folder().path());
     say(format!("`fairtte study status {folder}` says how far they are"));
     Ok(())
 }

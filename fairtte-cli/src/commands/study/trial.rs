@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     for index in &arguments.index {
         let Err(error) = one(&plan, *index, arguments) else { continue };
         // On a lost device every other trial would fail too; they stay as they are.
-        let is_last = interrupt::is_wanted() || matches!(error, CliError::DeviceFailed { is_lost: true, .. });
+        let is_gone = matches!(error, CliError::DeviceFailed { is_lost: true, .. } | CliError::DeviceUnusable { .. });
+        let is_last = interrupt::is_wanted() || is_gone;
         if let Err(earlier) = std::mem::replace(&mut outcome, Err(error)) {
             crate::error::print(&earlier);
         }
@@ -163,8 +164,14 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
         write_json(&folder.refused(), &Refusal { diverged, because })?;
         return keep_only(folder, keep);
     }
-    let class = match (&error, error.exit()) {
-        (CliError::DeviceFailed { .. }, _) => FailureClass::Device,
+    Failure::record(folder, class_of(&error), crate::error::sentence(&error), &Holder::this())?;
+    Err(error)
+}
+
+/// Why a trial failed with `error`, which is not about its method.
+fn class_of(error: &CliError) -> FailureClass {
+    match (error, error.exit()) {
+        (CliError::DeviceFailed { .. } | CliError::DeviceUnusable { .. }, _) => FailureClass::Device,
         (
             CliError::RunFolder { .. }
             | CliError::Data(DataError::Write { .. })
@@ -174,9 +181,7 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
         (_, Exit::Config | Exit::Usage) => FailureClass::Config,
         (_, Exit::Data) => FailureClass::Data,
         _ => FailureClass::Unknown,
-    };
-    Failure::record(folder, class, crate::error::sentence(&error), &Holder::this())?;
-    Err(error)
+    }
 }
 
 /// JSON without line breaks: there may be 20,000 of these files.
@@ -186,4 +191,18 @@ fn write_compact(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
 
 fn failed(folder: &TrialFolder, error: &std::io::Error) -> CliError {
     CliError::RunFolder { path: folder.path().to_owned(), problem: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_does_not_open_on_one_machine_is_no_wrong_setting() {
+        let (device, problem) = ("cuda:0".to_owned(), "cannot be used: no driver".to_owned());
+        let unusable = CliError::DeviceUnusable { device: device.clone(), problem: problem.clone() };
+        assert_eq!(class_of(&unusable), FailureClass::Device);
+        assert_eq!(class_of(&CliError::Device { device, problem }), FailureClass::Config);
+        assert_eq!(class_of(&CliError::Check("a file".to_owned())), FailureClass::Data);
+    }
 }

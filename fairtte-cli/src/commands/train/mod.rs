@@ -28,7 +28,7 @@ use serde::Serialize;
 use self::estimator::fit_estimator;
 use self::probe::Probe;
 use self::selected::predict_all;
-pub(super) use self::selected::{predicted_rows, probability_of};
+pub(super) use self::selected::{predicted_rows, probability_of, write_predicted};
 use super::evaluate::{Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
@@ -44,6 +44,7 @@ pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
     let run = resume::read(arguments)?;
     if arguments.common.dry_run {
         run.check()?;
+        run.open_device()?;
         return dry_run(&run, "prepare the data, train, predict and evaluate", arguments.common.json);
     }
     use_threads(run.threads)?;
@@ -118,7 +119,7 @@ pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
 fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, extra: Extra<'_>) -> Result<(), CliError> {
     let started = Instant::now();
     run.check()?;
-    let device = device::open(&run.device)?;
+    let device = run.open_device()?;
     device::use_threads(&run.device);
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));

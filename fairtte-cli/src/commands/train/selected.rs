@@ -17,7 +17,7 @@ use super::masks;
 use crate::CliError;
 use crate::prepared::Prepared;
 use crate::run_file::RunFile;
-use crate::run_folder::{Fitted, Methods, ModelWriter, OpenRun, write_json};
+use crate::run_folder::{Fitted, Methods, ModelWriter, OpenRun, RunFolder, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -108,18 +108,8 @@ pub(super) fn predict_all(
             });
         }
         let survival = curves(prepared, strategy, data)?;
-        let (samples, times) = (prepared.cohort.sample_ids(&predicted_rows(prepared)), data.scoring.grid().times());
-        let of = |place| of_cause(&survival, place, times.len());
-        if data.outputs.head.predicts_class() {
-            write_probabilities(path, &samples, &probability_of(&survival))?;
-        } else {
-            write_curves(path, &samples, times, of(0), prepared.cohort.cause)?;
-        }
-        if epoch == trained.best_epoch {
-            for (place, cause) in prepared.training_cohort().causes().into_iter().enumerate().skip(1) {
-                write_curves(&folder.predictions_of_cause(cause), &samples, times, of(place), Some(cause))?;
-            }
-        }
+        let others = (epoch == trained.best_epoch).then_some(folder);
+        write_predicted(prepared, path, data.scoring.grid().times(), &survival, others)?;
         Ok(Written {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             weights: strategy.describe_weights(epoch),
@@ -186,6 +176,30 @@ pub(in crate::commands) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
 fn curves(prepared: &Prepared, strategy: &dyn Strategy, data: &TrainingData<'_>) -> Result<Array2<f64>, FairnessError> {
     let rule = data.outputs.on(data.scoring.grid());
     predict(strategy, data.loader, &predicted_rows(prepared), &rule, data.device)
+}
+
+/// Writes what the weights of an epoch predict for validation and test, `[n, n_causes n_times]`: the probability of a class, survival, or
+/// the incidence of the predicted cause; and with a folder in it the incidence of each other cause of the prediction.
+pub(in crate::commands) fn write_predicted(
+    prepared: &Prepared,
+    path: &Path,
+    times: &[f64],
+    predicted: &Array2<f64>,
+    others: Option<&RunFolder>,
+) -> Result<(), CliError> {
+    let samples = prepared.cohort.sample_ids(&predicted_rows(prepared));
+    if prepared.classes.is_some() {
+        return Ok(write_probabilities(path, &samples, &probability_of(predicted))?);
+    }
+    let of = |place| of_cause(predicted, place, times.len());
+    write_curves(path, &samples, times, of(0), prepared.cohort.cause)?;
+    let Some(folder) = others else { return Ok(()) };
+    // An estimator, and a network of one cause, predicts that of the run alone.
+    let n_predicted = predicted.ncols() / times.len();
+    for (place, cause) in prepared.training_cohort().causes().into_iter().enumerate().take(n_predicted).skip(1) {
+        write_curves(&folder.predictions_of_cause(cause), &samples, times, of(place), Some(cause))?;
+    }
+    Ok(())
 }
 
 /// Writes survival, or of a cause its incidence, which is 1 minus `curves`, `[n, n_times]`.

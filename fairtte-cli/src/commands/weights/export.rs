@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use fairtte_data::write_atomically;
 use fairtte_fairness::Export;
 use fairtte_models::weights::{sha256, write_export};
+use serde_json::Value;
 
 use super::description::{Description, FORMAT, WeightsFile};
 use crate::CliError;
 use crate::args::WeightsExport;
 use crate::commands::predict::Member;
-use crate::commands::{print, print_json};
+use crate::commands::{print, print_json, require_own_json};
 use crate::run_folder::{OpenRun, write_json};
 
 /// The device on which weights are read; nothing is computed.
@@ -51,17 +52,8 @@ fn description_path(output: &Path) -> Result<PathBuf, CliError> {
 
 /// Refuses to replace a file that no export wrote: the argument names the weights alone.
 fn require_own(beside: &Path) -> Result<(), CliError> {
-    let is_export = |bytes: Vec<u8>| {
-        let content = serde_json::from_slice::<serde_json::Value>(&bytes).unwrap_or_default();
-        content.get("format").is_some_and(|format| format == FORMAT)
-    };
-    if !beside.exists() || std::fs::read(beside).is_ok_and(is_export) {
-        return Ok(());
-    }
-    let file = beside.display();
-    let message =
-        format!("{file} would be overwritten and is no description of exported weights, expected another name");
-    Err(CliError::setting("--output", message, None))
+    let is_export = |content: &Value| content.get("format").is_some_and(|format| format == FORMAT);
+    require_own_json(beside, "description of exported weights", is_export)
 }
 
 /// The bytes of the file of weights.

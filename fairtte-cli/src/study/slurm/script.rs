@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::settings::Slurm;
 use crate::CliError;
-use crate::shell::quoted;
+use crate::shell::{quoted, quoted_path};
 
 /// The script of the program.
 const TASK: &str = include_str!("task.sh");
@@ -43,9 +43,9 @@ pub(crate) fn script(slurm: &Slurm, name: &str, folder: &Path) -> Result<String,
         None => std::env::current_exe()
             .map_err(|error| CliError::RunFolder { path: PathBuf::from("fairtte"), problem: error.to_string() })?,
     };
-    let folder = quoted(&folder.display().to_string());
+    let folder = quoted_path(folder);
     let before = slurm.container.as_deref().map(|container| format!("{} ", container.trim())).unwrap_or_default();
-    let command = format!("{before}{} study trial {folder}", quoted(&program.display().to_string()));
+    let command = format!("{before}{} study trial {folder}", quoted_path(&program));
     let mut options = vec![format!("--job-name={}", job_name(name))];
     options.extend(slurm.options().iter().map(|option| in_head(option)));
     let names = Names { name: name.replace(char::is_control, " "), options, command: command.clone(), folder };

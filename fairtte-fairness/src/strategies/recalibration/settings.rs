@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NAME, Recalibration};
 use crate::strategies::{ExpectedBatch, MissingAttribute, NETWORK, Strategy, StrategySettings, TrainingCells};
-use crate::{FairnessError, Learner, LearnerSpec, check, check_at_least, check_positive};
+use crate::{FairnessError, Learner, LearnerSpec, check, check_at_least, check_positive, written};
 
 /// The map that is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl StrategySettings for RecalibrationConfig {
         check_at_least("min-events", min_events, 1)?;
         let default = Self::default();
         let only = |other, is_default, key, value: String| {
-            let expected = format!("no value without method = \"{}\"", name_of(other));
+            let expected = format!("no value without method = \"{}\"", written(other));
             check(key, value, method == other || is_default, &expected)
         };
         let (oe, intercept) = (RecalibrationMethod::Oe, RecalibrationMethod::HazardIntercept);
@@ -92,20 +92,10 @@ impl StrategySettings for RecalibrationConfig {
         } else {
             "platt or isotonic: the head predicts a class"
         };
-        check("method", name_of(self.method), fits, wanted)
+        check("method", written(self.method), fits, wanted)
     }
 
     fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
         Ok(Box::new(Recalibration::new(self, Learner::new(spec, NETWORK)?, cells)?))
-    }
-}
-
-fn name_of(method: RecalibrationMethod) -> &'static str {
-    match method {
-        RecalibrationMethod::Oe => "oe",
-        RecalibrationMethod::HazardIntercept => "hazard-intercept",
-        RecalibrationMethod::Quantile => "quantile",
-        RecalibrationMethod::Platt => "platt",
-        RecalibrationMethod::Isotonic => "isotonic",
     }
 }

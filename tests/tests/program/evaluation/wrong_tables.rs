@@ -245,7 +245,7 @@ fn a_missing_column_is_named_with_the_usual_name_of_it_and_the_option() {
         ("time", "os_days", "name it with --time os_days"),
         ("event", "fustat", "name it with --event fustat"),
         ("sample", "image_id", "name it with --sample image_id"),
-        ("sample", "patient id", "name it with --sample \"patient id\""),
+        ("sample", "patient id", "name it with --sample 'patient id'"),
     ] {
         let header = HEADER.replacen(column, own, 1);
         let outcome = refused_csv(&table(&header, unchanged), &[], &format!("column \"{column}\" is not in "));

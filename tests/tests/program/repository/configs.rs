@@ -1,4 +1,4 @@
-//! Every run file in `configs/` parses and is checked; those on real images also read their data if it is available.
+//! Every run file in `configs/` and in the guide parses and is checked; those on real images also read their data if it is available.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the numbers behind a bound are printed")]
 
@@ -24,6 +24,51 @@ fn every_run_file_parses() {
     }
     println!("{n} run files parsed");
     assert!(n >= 3, "configs/ contains at least demo, grape and lgg");
+}
+
+/// The pages below a folder of the guide.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(pages(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The blocks of TOML of a page, without the indentation of a list.
+fn blocks_of_toml(page: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let Some(indent) = line.strip_suffix("```toml").filter(|indent| indent.trim().is_empty()) else { continue };
+        let end = format!("{indent}```");
+        let block = lines.by_ref().take_while(|line| *line != end);
+        blocks.push(block.map(|line| line.strip_prefix(indent).unwrap_or(line)).collect::<Vec<_>>().join("\n"));
+    }
+    blocks
+}
+
+#[test]
+fn every_run_file_of_the_guide_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.toml");
+    let mut n = 0;
+    // The page of errors shows a wrong one.
+    for page in pages(&root().join("docs/src")).iter().filter(|page| !page.ends_with("errors.md")) {
+        let text = std::fs::read_to_string(page).unwrap();
+        for block in blocks_of_toml(&text).iter().filter(|block| block.contains("[data.")) {
+            println!("{}", page.display());
+            std::fs::write(&file, block).unwrap();
+            succeed(["train", "--dry-run", "--config", &file.display().to_string()]);
+            n += 1;
+        }
+    }
+    assert!(n >= 15, "{n} run files were found");
 }
 
 #[test]

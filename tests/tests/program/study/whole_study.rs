@@ -286,6 +286,12 @@ fn intervals_are_of_the_chosen_models(study: &Path) {
     assert!(svg.contains(" to "), "an interval is said: {svg}");
     let cohorts = table(study, "cohorts.csv");
     assert_eq!((cohorts[0]["group"].as_str(), cohorts[0]["samples"].as_str()), ("all", "160"));
+    // A report without intervals keeps no table of the last one, but what somebody else put there.
+    let own = study.join("tables/own.csv");
+    std::fs::write(&own, "").unwrap();
+    succeed(["study", "report", &study.display().to_string()]);
+    assert!(!study.join("tables/intervals.csv").exists() && study.join("tables/strategies.csv").exists());
+    assert!(own.exists());
 }
 
 fn only_models_that_a_rule_chooses_stay(study: &Path) {

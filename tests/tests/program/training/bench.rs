@@ -1,7 +1,7 @@
 //! `fairtte bench`: what is in its results and how they depend on one another, never how large they are.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use fairtte_tests::{fail, patients, run, succeed};
+use fairtte_tests::{Outcome, fail, fairtte, patients, run, succeed};
 use serde_json::Value;
 
 const CONFIG: i32 = 3;
@@ -97,6 +97,61 @@ fn numbers_of_threads_are_compared_with_the_fewest() {
 }
 
 #[test]
+fn all_threads_beside_their_number_are_measured_once_and_the_most_are_shown_first() {
+    let line = "bench --backbone mlp --shape 8 --batch 16 --seconds 0.01 --no-layers --json --threads";
+    let measured = |threads: &str| {
+        let mut command = fairtte();
+        command.env("RAYON_NUM_THREADS", "2").args(line.split_whitespace()).arg(threads);
+        let outcome: Outcome = command.output().unwrap().into();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let networks = report["networks"].as_array().unwrap().iter();
+        let threads: Vec<_> = networks.map(|network| network["threads"].as_u64().unwrap()).collect();
+        (report["threads"].as_u64().unwrap(), threads)
+    };
+    assert_eq!(measured("0,2"), (2, vec![2]));
+    assert_eq!(measured("0,3"), (3, vec![2, 3]));
+}
+
+#[test]
+fn flex_with_its_number_is_flex() {
+    let report = json("bench --device flex:0 --backbone mlp --shape 8 --batch 16 --seconds 0.01 --no-layers --json");
+    assert!(report["instruction-set"].is_string() && report["blocks"]["l2"].is_u64(), "{report}");
+}
+
+#[test]
+fn what_was_measured_is_shown_even_if_the_file_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file").join("bench.json").display().to_string();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let line = "bench --backbone mlp --shape 8 --batch 16 --seconds 0.01 --no-layers --output";
+    let outcome = fail(line.split_whitespace().chain([path.as_str()]), DATA, "bench.json");
+    assert!(outcome.stdout.lines().any(|line| line.starts_with("mlp ")), "{}", outcome.stdout);
+}
+
+#[test]
+fn hours_of_folds_are_those_of_their_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = patients(folder.path(), 120, |_, _| ());
+    let text = std::fs::read_to_string(data.folder.join("run.toml")).unwrap().replace("small-2d", "mlp");
+    std::fs::write(folder.path().join("run.toml"), text).unwrap();
+    let plan = "trials = 1\nfolds = 2\n[[data]]\nrun-file = \"run.toml\"\n[heads]\nnames = [\"pmf\"]\n[strategies]\n\
+                names = [\"sam\"]\n[set.training]\nepochs = 5\n";
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(file("study.toml"), plan).unwrap();
+    let line = format!("bench --backbone mlp --seconds 0.01 --no-layers --json --output {}", file("mlp.json"));
+    let rates = json(&line);
+    let per_second = |what: &str| rates["networks"][0][what]["samples-per-second"].as_f64().unwrap();
+    let (study, planned, measured) = (file("study.toml"), file("planned"), file("mlp.json"));
+    let needs = succeed(["study", "plan", &study, "--output", &planned, "--bench", &measured, "--json"]).stdout;
+    let needs: Value = serde_json::from_str(&needs).unwrap();
+    // Two folds of erm, the base, and two of sam, of five epochs. Half of the samples is the test part; of the 60 others, 45 are
+    // trained on and 15 predicted.
+    assert_eq!(needs["trainings"], 4);
+    close(&needs["hours-at-most"], 20.0 * (45.0 / per_second("training") + 15.0 / per_second("inference")) / 3600.0);
+}
+
+#[test]
 fn hours_of_a_study_follow_from_measured_rates_and_the_samples_of_its_tables() {
     let folder = tempfile::tempdir().unwrap();
     let data = patients(folder.path(), 120, |_, _| ());
@@ -176,6 +231,10 @@ fn what_cannot_be_measured_is_refused_by_name() {
     assert_eq!(without.code, 2, "{}", without.stderr);
     assert!(without.stderr.contains("--samples"), "{}", without.stderr);
     let sentence = "vit-base/16";
-    let outcome = run("bench --backbone vit-base/16 --shape 3x20x20 --seconds 0.01".split_whitespace());
+    let line = "bench --backbone vit-base/16 --shape 3x20x20 --seconds 0.01";
+    let outcome = run(line.split_whitespace());
     assert!(outcome.code != 0 && outcome.code != 1 && outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    // In a process of its own it ends alike.
+    let sentence = "device \"flex\" did not measure vit-base/16 (batches of 16 x 3x20x20, exit status: ";
+    fail(line.split_whitespace().chain(["--threads", "1,2"]), outcome.code, sentence);
 }

@@ -14,7 +14,7 @@ use fairtte_metrics::competing::{
 };
 use fairtte_metrics::evaluation::evaluate_cause;
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Reading, SubjectId};
-use fairtte_tests::{fail, generic_data, generic_table, report, run, succeed, uniform};
+use fairtte_tests::{fail, files, generic_data, generic_table, report, run, succeed, uniform};
 use ndarray::Array2;
 use serde_json::Value;
 
@@ -257,6 +257,31 @@ fn a_network_learns_the_incidence_of_every_cause() {
         let place = again.samples.iter().position(|known| known == sample).unwrap();
         assert!(curve.iter().zip(again.survival.row(place)).all(|(a, b)| (a - b).abs() < 1e-6), "{sample}");
     }
+}
+
+#[test]
+fn a_trial_of_a_study_is_restored_with_the_incidence_of_every_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    config(folder.path(), &format!("{OUTCOME}{NETWORK}"));
+    let text = "name = \"causes\"\ntrials = 1\n[[data]]\nrun-file = \"causes.toml\"\n[strategies]\nnames = [\"group-dro\"]\n[heads]\nnames = [\"deephit\"]\n\
+                [search]\n\"optimiser.learning-rate\" = { log-uniform = [0.01, 0.02] }\n[set.training]\nepochs = 2\n";
+    let file = folder.path().join("study.toml");
+    std::fs::write(&file, text).unwrap();
+    let [study, restored, trained] = ["study", "restored", "trained"].map(|name| folder.path().join(name));
+    succeed(["study", "run", &words(&file), "--output", &words(&study)]);
+    succeed(["study", "restore", &words(&study), "0", "--output", &words(&restored)]);
+    succeed(["train", "--config", &words(&restored.join("run.toml")), "--output", &words(&trained)]);
+    let curves = |folder: &Path| -> Vec<String> {
+        files(folder).into_iter().filter(|name| name.starts_with("predictions") && name.ends_with(".parquet")).collect()
+    };
+    assert_eq!(curves(&restored), curves(&trained));
+    assert!(curves(&restored).contains(&"predictions-of-cause-4.parquet".to_owned()), "{:?}", curves(&restored));
+    for name in curves(&restored) {
+        assert!(std::fs::read(restored.join(&name)).unwrap() == std::fs::read(trained.join(&name)).unwrap(), "{name}");
+    }
+    // Chosen models predict again for their intervals.
+    succeed(["study", "report", &words(&study), "--replicates", "20"]);
+    assert!(study.join("tables/intervals.csv").exists());
 }
 
 /// Mean negative logarithm of the probability of what happened to the samples of the validation part, on the cut points, which are

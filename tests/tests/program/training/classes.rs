@@ -110,6 +110,10 @@ fn a_class_of_times_leaves_out_and_counts_who_is_censored_and_both_aucs_are_show
     assert!(listed.lines().skip(1).all(|line| line.contains("censored_by_horizon")));
     let evaluation = json(&run.join("evaluation.json"));
     let test = predicted(&run, Part::Test, at_horizon);
+    // The size of a part is that of the samples with a class, and its positives are those of the class.
+    let n_positive = test.positive().iter().filter(|positive| **positive).count();
+    let said = format!("{0:>8}  in the test part ({0} subjects, {n_positive} positive)", test.n());
+    assert!(trained.stdout.contains(&said), "{said}: {}", trained.stdout);
     let horizon = &evaluation["horizon"];
     assert!((metric(&evaluation, "auc") - auc(&test).unwrap()).abs() < 1e-12);
     let naive = auc(&test).unwrap();

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::read_predictions;
-use fairtte_tests::{SmallRun, patients, run, succeed};
+use fairtte_tests::{SmallRun, fail, patients, run, succeed};
 
 const CONFIG: i32 = 3;
 
@@ -191,4 +191,20 @@ fn a_training_resumed_on_another_device_is_the_one_that_was_not_interrupted() {
     let apart = apart(&curves(&whole), &curves(&halves));
     eprintln!("resumed: {apart:.1e}");
     assert!(apart < 1e-6, "{apart:e}");
+}
+
+#[test]
+fn a_device_of_another_machine_is_planned_for_and_prepared_for_and_trains_there_only() {
+    let absent = match (cfg!(feature = "tch"), cfg!(feature = "cuda")) {
+        (true, _) => "tch-cuda:99",
+        (_, true) => "cuda:99",
+        _ => {
+            eprintln!("skipped: this build has no device with a number");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let small = films(folder.path()).set(&format!("device={absent}"));
+    succeed(small.arguments("prepare"));
+    fail(small.arguments("train"), CONFIG, &format!("device \"{absent}\" cannot be used: "));
 }

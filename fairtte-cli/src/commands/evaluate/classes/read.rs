@@ -19,6 +19,7 @@ use crate::CliError;
 use crate::args::Evaluate;
 use crate::plural::counted;
 use crate::scored::restrict;
+use crate::shell::quoted;
 use crate::training_sample::about_training;
 
 /// Several models, or one, with the samples that all of them predict.
@@ -328,13 +329,13 @@ fn with_help(error: DataError, arguments: &Evaluate) -> CliError {
     let help = match &error {
         DataError::MissingColumn { column, nearest, .. } => match (column.as_str(), nearest) {
             ("probability", Some(nearest)) if classes.probability.is_none() => {
-                Some(format!("name it with --probability {}", own_table::quoted(nearest)))
+                Some(format!("name it with --probability {}", quoted(nearest)))
             }
             ("probability", None) if classes.probability.is_none() => {
                 Some("name it with --probability COLUMN".to_owned())
             }
             ("label", Some(nearest)) if classes.label.is_none() => {
-                Some(format!("name it with --label {}", own_table::quoted(nearest)))
+                Some(format!("name it with --label {}", quoted(nearest)))
             }
             ("label", None) if classes.label.is_none() => Some(
                 "name it with --label COLUMN, or make the class from time and event with --horizon TIME".to_owned(),
@@ -346,7 +347,7 @@ fn with_help(error: DataError, arguments: &Evaluate) -> CliError {
                 && value != "empty"
                 && expected.starts_with("1 (positive)") =>
         {
-            Some(format!("name the value of a positive sample, as in --label-value {}", own_table::quoted(value)))
+            Some(format!("name the value of a positive sample, as in --label-value {}", quoted(value)))
         }
         _ => None,
     };

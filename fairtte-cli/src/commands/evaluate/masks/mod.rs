@@ -24,12 +24,13 @@ use self::settings::Settings;
 use super::super::{print, print_json, use_threads};
 use super::notes::{note_on_ignored, notes_on_samples};
 use super::outside::{attributes_to_compare, with_pairs};
-use super::own_table::{self, quoted, require_different};
+use super::own_table::{self, require_different};
 use super::publish::Target;
 use super::{Outputs, Shown};
 use crate::CliError;
 use crate::args::EvaluateMasks;
 use crate::progress::say;
+use crate::shell::quoted;
 
 /// Scores the masks of a table.
 ///

@@ -81,7 +81,7 @@ fn regressions_on_made_up_samples_are_those_of_r() {
 /// The maximum along the linear predictor of R's coefficients is R's: its coefficient is 1.
 #[test]
 fn a_regression_on_the_predictor_of_r_has_the_coefficient_1() {
-    let text = include_str!("../../../../tests/golden/cox_r.json");
+    let text = include_str!("../../../tests/golden/cox_r.json");
     let recorded: Value = serde_json::from_str(text).unwrap();
     for case in recorded["cases"].as_array().unwrap() {
         let ties = if case["ties"] == "efron" { CoxTies::Efron } else { CoxTies::Breslow };
