@@ -70,7 +70,7 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
     let json = stdout(&["list", "--json"]);
     let lists: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names = |kind: &str| lists[kind].as_object().unwrap().keys().cloned().collect::<Vec<String>>();
-    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/demo.toml");
     let accepted = |set: &str| {
         stdout(&["train", "--dry-run", "--config", config, "--set", set]);
     };
@@ -118,7 +118,7 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
             stdout(&["train", "--dry-run", "--config", config, "--set", "model.backbone=mlp"]);
             continue;
         }
-        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
+        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/demo.toml");
         let is_for_volumes = name.ends_with("3d") || name.starts_with("medicalnet");
         let size = if is_for_volumes { "image.size=[16, 16, 16]" } else { "image.size=[16, 16]" };
         let backbone = format!("model.backbone={name}");

@@ -202,7 +202,7 @@ fn of_curves(curves: &SurvivalCurves, truth: &Truth<'_>) -> Result<Scored, Metri
     })
 }
 
-/// The value in a level of an attribute, which is named by its place.
+/// The value of a metric in a level of the attribute at a place.
 fn of_group(found: &SampledMetrics, name: &str, (attribute, level): (usize, &str)) -> Option<f64> {
     let groups = &found.metric(name)?.attributes.get(attribute)?.groups;
     groups.iter().find(|group| group.level == level)?.value.value.clone().ok()

@@ -116,11 +116,20 @@ def _read_lines(stream: IO[str], kept: Any, shown: Any) -> None:
         kept.append(line)
         try:
             if shown is not None:
-                shown.write(line)
-                shown.flush()
+                _show(line, shown)
         except (OSError, ValueError):
             # Whatever cannot be shown is read: the program would wait for ever for a pipe that nobody reads.
             shown = None
+
+
+def _show(line: str, shown: Any) -> None:
+    try:
+        shown.write(line)
+    except UnicodeEncodeError:
+        # A stream of ASCII shows other letters by their numbers.
+        encoding = getattr(shown, "encoding", None) or "ascii"
+        shown.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    shown.flush()
 
 
 def _wait(child: subprocess.Popen[str]) -> int:

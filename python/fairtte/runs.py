@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _fairtte, _inputs
+from . import _fairtte, _inputs, _settings
 from ._errors import DataError
 from .data import Cohort, Split
 from .evaluation import Evaluation, evaluate
@@ -57,6 +57,7 @@ class Predictions:
         >>> run = fairtte.read_run("runs/mine")   # doctest: +SKIP
         >>> run.predictions().groups()["sex"].value_counts()   # doctest: +SKIP
         """
+        _settings.library(library, DataError)
         columns = {name: [levels[row] for row in self.rows] for name, levels in self._run._levels.items()}
         return _inputs.to_frame_of_columns(columns, library)
 
@@ -133,9 +134,12 @@ class Run:
         if not path.exists():
             raise DataError(f"{self.path} has no {name}, expected that of a finished run")
         try:
-            return parse(path.read_text(encoding="utf-8"))
+            found = parse(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read, expected what the program wrote: {error}") from error
+        if not isinstance(found, dict):
+            raise DataError(f"{path} has no table, expected what the program wrote")
+        return found
 
     def predictions(self, part: str = "test", epoch: int | None = None) -> Predictions:
         """The curves of a part, ``"test"`` or ``"validation"``, by the epoch that ``training.monitor`` chose or by that of another
@@ -150,7 +154,7 @@ class Run:
         if part not in ("test", "validation"):
             raise DataError(f'part is "{part}", expected "test" or "validation", of which a run keeps curves')
         name = "predictions.parquet"
-        if epoch is not None and epoch != self.selection["epoch"]:
+        if epoch is not None and epoch != self.selection.get("epoch"):
             name = f"predictions-epoch-{epoch:05}.parquet"
         path = self.path / name
         samples, times, survival = _fairtte.read_curves(os.fspath(path))

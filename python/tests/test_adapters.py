@@ -69,5 +69,5 @@ def test_areds():
     compare(cohort, wanted, {"age_grp": "age", "sex": "sex", "white": "race"})
     # A person is followed by eye.
     assert "unit" in cohort.to_pandas() and cohort.n_subjects < cohort.to_pandas()["unit"].nunique()
-    with pytest.raises(fairtte.DataError, match="unknown variant `left`, expected `both` or `one`"):
+    with pytest.raises(fairtte.DataError, match='stereo is "left", expected "both" or "one"'):
         fairtte.data.areds(FIXTURES / "areds", stereo="left")

@@ -42,6 +42,9 @@ def test_what_cannot_be_shown_does_not_stop_the_program(tmp_path, encoding):
             log.close()
         with contextlib.redirect_stderr(log):
             assert program.run_program([], program=child) == "done\n"
+    if encoding == "ascii":
+        # Other letters are shown by their numbers, and all lines are.
+        assert (tmp_path / "log").read_text(encoding="ascii") == ("\\xe9" * 40 + "\n") * 5000
 
 
 def test_settings_of_single_precision_are_their_decimals(tmp_path):

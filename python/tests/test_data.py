@@ -164,7 +164,7 @@ def test_images_are_views_of_memory_maps(pictures):
     assert not store[0].flags.owndata and isinstance(store.arrays[0], np.memmap) and not store[0].flags.writeable
     assert np.array_equal(np.asarray(store), np.stack(list(store)))
     with pytest.raises(ValueError, match="3 files"):
-        np.asarray(store, copy=False)
+        store.__array__(copy=False)
     sent = pickle.loads(pickle.dumps(store))
     assert sent.shape == store.shape and np.array_equal(sent[38], store[38])
     with pytest.raises(IndexError, match="image 39 does not exist"):
@@ -195,7 +195,7 @@ def test_a_store_of_more_files_than_may_be_open_says_so(pictures):
         free = opened.fileno()
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 20, hard))
     try:
-        with pytest.raises(fairtte.DataError, match=r"has 39 files, more than this process may open, expected fewer \(images_per_shard"):
+        with pytest.raises(fairtte.DataError, match=r"has 39 files, more than this process has left to open, expected fewer \(images_per_shard"):
             pickle.loads(pickle.dumps(store))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -205,9 +205,9 @@ def test_a_store_of_more_files_than_may_be_open_says_so(pictures):
 def test_another_type_is_a_copy(pictures):
     found, _, folder = pictures
     store = found.images(folder / "cache", size=(16, 24), images_per_shard=100)
-    assert np.shares_memory(np.asarray(store, dtype=np.uint8, copy=False), store.arrays[0])
+    assert np.shares_memory(store.__array__(np.dtype(np.uint8), copy=False), store.arrays[0])
     with pytest.raises(ValueError, match="the images are of uint8, which become float32 by a copy alone"):
-        np.asarray(store, dtype=np.float32, copy=False)
+        store.__array__(np.dtype(np.float32), copy=False)
     assert np.asarray(store, dtype=np.float32).dtype == np.float32
 
 

@@ -287,3 +287,7 @@ def test_a_damaged_file_of_a_run_is_named(tmp_path, name):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(fairtte.DataError, match=f"{name} cannot be read"):
             getattr(run, of)
+    if name.endswith(".json"):
+        (tmp_path / name).write_text("[]")
+        with pytest.raises(fairtte.DataError, match=f"{name} has no table"):
+            getattr(run, of)

@@ -37,6 +37,7 @@ pub(super) fn run(arguments: &Demo) -> Result<(), CliError> {
     say("demo: simulated chest films; those of women show less of the disease than those of men (data.simulated.bias)");
     if arguments.common.dry_run {
         run.check()?;
+        run.open_device()?;
         let what = "simulate a cohort, train, predict and evaluate";
         return prepare::dry_run(&run, what, arguments.common.json);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use fairtte_data::cohort::{Classes, FlowStep, OutcomeKind};
+use fairtte_data::cohort::{FlowStep, OutcomeKind};
 use fairtte_data::split::SplitTable;
 use fairtte_data::{Cohort, FittedAttributes, Part, write_cohort};
 use serde_json::json;
@@ -42,9 +42,10 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     let prepared = prepare(&open, care)?;
     write_csv(arguments, &open.folder, &prepared.cohort, &prepared.attributes)?;
     let samples = write_samples(n_samples(arguments, &open.file), &open, &prepared)?;
-    let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
+    let (cohort, split) = prepared.counted();
+    let table = SplitTable::new(&cohort, prepared.attributes.all(), &split)?;
     if arguments.run.common.json {
-        let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
+        let parts = Part::ALL.map(|part| (part.name(), split.rows(part).len()));
         return print_json(&json!({
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
             "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(&open.file),
@@ -150,24 +151,19 @@ pub(super) fn resolved(run: &RunFile) -> Result<toml::Value, CliError> {
 /// Exclusion flow and sizes of the parts.
 pub(super) fn print_summary(run: &RunFile, prepared: &Prepared) {
     print_flow(prepared.flow(run));
+    let (cohort, split) = prepared.counted();
     for part in Part::ALL {
-        let rows = prepared.split.rows(part);
-        print(size_of(part, rows, &prepared.cohort, prepared.classes.as_ref()));
+        let samples: Vec<_> = split.rows(part).iter().map(|row| &cohort.samples[*row]).collect();
+        let n_events = samples.iter().filter(|sample| sample.event).count();
+        let events = match cohort.outcome_kind() {
+            OutcomeKind::Times => format!(", {}", counted(n_events, "event")),
+            OutcomeKind::Class => format!(", {n_events} positive"),
+            OutcomeKind::Masks => String::new(),
+        };
+        let subjects: BTreeSet<_> = samples.iter().map(|sample| &sample.subject_id).collect();
+        let subjects = counted(subjects.len(), "subject");
+        print(format!("{:>8}  in the {} part ({subjects}{events})", samples.len(), part.name()));
     }
-}
-
-/// Samples, subjects and outcomes of a part; of a class those of the samples that have one.
-fn size_of(part: Part, rows: &[usize], cohort: &Cohort, classes: Option<&Classes>) -> String {
-    let class_of = |row: usize| classes.map_or(Some(cohort.samples[row].event), |classes| classes.positive[row]);
-    let rows: Vec<usize> = rows.iter().copied().filter(|row| class_of(*row).is_some()).collect();
-    let n_positive = rows.iter().filter(|row| class_of(**row) == Some(true)).count();
-    let outcomes = match cohort.outcome_kind() {
-        OutcomeKind::Times if classes.is_none() => format!(", {}", counted(n_positive, "event")),
-        OutcomeKind::Times | OutcomeKind::Class => format!(", {n_positive} positive"),
-        OutcomeKind::Masks => String::new(),
-    };
-    let subjects: BTreeSet<_> = rows.iter().map(|row| &cohort.samples[*row].subject_id).collect();
-    format!("{:>8}  in the {} part ({}{outcomes})", rows.len(), part.name(), counted(subjects.len(), "subject"))
 }
 
 fn print_flow(flow: Vec<FlowStep>) {

@@ -7,7 +7,9 @@ mod samples;
 #[cfg(feature = "train")]
 mod unchanged;
 
-use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep};
+use std::borrow::Cow;
+
+use fairtte_data::cohort::{Classes, CohortSummary, Exclusions, FlowStep, Provenance};
 use fairtte_data::features::{FeatureMatrix, TabularFeatures};
 use fairtte_data::loader::Intensity;
 use fairtte_data::shift::{ShiftRecord, ShiftedRows, apply_shift, image_blur, shifted_rows};
@@ -98,6 +100,20 @@ impl Inputs {
 }
 
 impl Prepared {
+    /// The samples by which the parts are counted, and the parts: of a class that is made from times those that have one, with the class in
+    /// place of the event.
+    pub(crate) fn counted(&self) -> (Cow<'_, Cohort>, Cow<'_, Split>) {
+        let Some(classes) = self.classes.as_ref().filter(|classes| classes.horizon.is_some()) else {
+            return (Cow::Borrowed(&self.cohort), Cow::Borrowed(&self.split));
+        };
+        let of_class = |provenance: Provenance| Provenance { label: Some("class".to_owned()), ..provenance };
+        let provenance = self.cohort.provenance.clone().map(of_class);
+        let cohort = Cohort { provenance, ..self.cohort.of_classes(classes) };
+        let left_out = classes.left_out().into_iter().collect();
+        let without = |split: Split, part| split.without_rows(part, &left_out);
+        (Cow::Owned(cohort), Cow::Owned(Part::ALL.into_iter().fold(self.split.clone(), without)))
+    }
+
     /// The attributes for whose groups epochs are kept, if one training serves several.
     ///
     /// # Errors

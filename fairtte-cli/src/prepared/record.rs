@@ -20,7 +20,7 @@ pub(super) fn write_record(
         || exclusions.write_csv(&folder.exclusions()),
     );
     of_samples.and(of_others)?;
-    // `prepare --csv` wrote one, of this cohort or of an earlier one.
+    // A table that `prepare --csv` wrote here is replaced by that of this cohort.
     if folder.cohort_csv().exists() {
         write_cohort(&folder.cohort_csv(), cohort, attributes)?;
     }

@@ -4,6 +4,7 @@ use burn::tensor::Device;
 use fairtte_classical::Estimator;
 use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Monitor, Predicted, PretrainedConfig, StrategyConfig};
+use fairtte_models::computes_on_host;
 use fairtte_models::{BackboneKind, UnetDecoder};
 use fairtte_survival::{CutPoints, PredictionGrid, Segmentation, SurvivalError, SurvivalHead};
 
@@ -18,14 +19,17 @@ impl RunFile {
     /// # Errors
     /// [`CliError`] naming the key, its value and what was expected.
     pub(super) fn check_training(&self) -> Result<(), CliError> {
-        // By name: data are prepared, and studies planned, on machines without the device too.
-        device::named(&self.device)?;
+        // The name alone, so that data are prepared, and studies planned, on machines without the device too.
+        let device = device::named(&self.device)?;
         CutPoints::check(self.time.intervals)?;
         PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
         if self.estimator.is_some() {
             return Ok(());
         }
         self.training.validate().in_table("training")?;
+        if computes_on_host(&device) {
+            self.training.precision.check(&device).in_table("training")?;
+        }
         self.optimiser.validate().in_table("optimiser")?;
         self.model.validate().in_table("model")?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate).in_table("pretrained")?;

@@ -10,6 +10,7 @@ use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
 
 use super::{OpenRun, RunFolder, write_text};
+use crate::device::kind;
 use crate::run_file::GroupsConfig;
 use crate::shell::quoted_path;
 use crate::{CliError, RunFile};
@@ -130,6 +131,9 @@ impl RunFolder {
             over_time: kept.evaluation.over_time,
             thresholds: kept.evaluation.thresholds.clone(),
             sensitivity: kept.evaluation.sensitivity.clone(),
+            risk: kept.evaluation.risk,
+            min_events: kept.evaluation.min_events,
+            reference: kept.evaluation.reference.clone(),
             ..asked.evaluation
         };
         if lasts {
@@ -161,7 +165,7 @@ pub(crate) fn essence(run: &RunFile) -> Result<Table, CliError> {
         training_seed: run.training_seed.filter(|seed| *seed != run.seed),
         name: String::new(),
         // Another card of the same kind computes the same.
-        device: run.device.split(':').next().unwrap_or_default().to_owned(),
+        device: kind(&run.device).to_owned(),
         // The choice of epochs depends on reading and times.
         evaluation: EvaluationSettings {
             replicates: plain.replicates,
@@ -260,7 +264,15 @@ mod tests {
             let text = include_str!("../commands/demo.toml");
             opened.require_same(&RunFile::from_text(text, "demo.toml", &sets).unwrap(), true)
         };
-        let report = ["permutations=0", "over-time=3", "thresholds=[0.2]", "sensitivity.imputations=5"];
+        let report = [
+            "permutations=0",
+            "over-time=3",
+            "thresholds=[0.2]",
+            "sensitivity.imputations=5",
+            "risk=expected-mortality",
+            "min-events=3",
+            "reference.sex=F",
+        ];
         asked(&report.map(|set| format!("evaluation.{set}")).each_ref().map(String::as_str)).unwrap();
         let error = asked(&["evaluation.permutations=0", "evaluation.n-times=7"]).unwrap_err().to_string();
         assert!(error.contains("evaluation.n-times is 100 there and 7 here"), "{error}");

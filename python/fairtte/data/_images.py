@@ -59,7 +59,7 @@ class ImageStore:
                 raise
             # Python keeps a file open as long as it is mapped.
             raise DataError(
-                f"the store {self._inner.path} has {len(shards)} files, more than this process may open, expected fewer "
+                f"the store {self._inner.path} has {len(shards)} files, more than this process has left to open, expected fewer "
                 "(images_per_shard of Cohort.images) or a higher limit (ulimit -n)"
             ) from None
         self._starts = [0, *np.cumsum([len(array) for array in self.arrays]).tolist()]

@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Bench) -> Result<(), CliError> {
             vec![rayon::scope(|_| alone.measure(&opened))?]
         }
         (several, _) => {
-            // Opened by each process alone: this one would hold memory of a GPU, or all of one that serves a single process.
+            // Each process opens it. This one would hold memory of a GPU, or all of a GPU that serves one process at a time.
             device::named(&arguments.device)?;
             let pairs = several.iter().flat_map(|request| threads.iter().map(move |threads| (request, *threads)));
             let measured = pairs.map(|(request, threads)| in_child(request, threads, arguments));
@@ -260,4 +260,18 @@ fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_of_a_child_keeps_its_meaning() {
+        let of = [Exit::Bug, Exit::Config, Exit::Data, Exit::Training, Exit::TryAgain, Exit::Interrupted];
+        for exit in of {
+            assert_eq!(meaning(Some(i32::from(exit as u8))), exit);
+        }
+        assert_eq!(meaning(None), Exit::Training, "the system ended it");
+    }
 }

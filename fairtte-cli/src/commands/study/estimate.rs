@@ -86,12 +86,15 @@ fn sample(run: &RunFile) -> Vec<usize> {
     std::iter::once(run.image.channels).chain(size.iter().copied()).collect()
 }
 
-/// Samples of the training and the validation part of a run by its tables, with those whose images cannot be decoded.
+/// Samples of the training and the validation part of a run by its tables: with those whose images cannot be decoded or whom a shift leaves
+/// out, without training samples that have no class.
 fn parts_of(run: &RunFile) -> Result<[usize; 2], CliError> {
     let (cohort, exclusions) = label(run)?;
     cohort.require_samples("after labelling", &exclusions)?;
     let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
-    Ok([Part::Train, Part::Validation].map(|part| split.rows(part).len()))
+    let classes = run.classes(&cohort)?;
+    let is_trained = |row: &&usize| classes.as_ref().is_none_or(|classes| classes.positive[**row].is_some());
+    Ok([split.rows(Part::Train).iter().filter(is_trained).count(), split.rows(Part::Validation).len()])
 }
 
 /// Seconds of a training with parts of these sizes; `None` if its network was not measured on such a device.

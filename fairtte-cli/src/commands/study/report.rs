@@ -80,12 +80,17 @@ pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(Stud
     };
     let folder = plan.folder().path();
     let files = parts(&analysis)?;
-    remove_others(folder, &files)?;
+    let old = files_of_last(folder).into_iter().filter(|name| !files.contains_key(name)).collect::<Vec<_>>();
+    let record = |names: Vec<&String>| {
+        write_json(&folder.join(RECORD), &json!({ "study": facts, "analysis": analysis, "files": names }))
+    };
+    // Of both reports as long as files of both may be there, so that the next one knows what to remove.
+    record(files.keys().chain(&old).collect())?;
     for (name, text) in &files {
         write_text(&folder.join(name), text)?;
     }
-    let record = json!({ "study": facts, "analysis": analysis, "files": files.keys().collect::<Vec<_>>() });
-    write_json(&folder.join(RECORD), &record)?;
+    old.iter().try_for_each(|name| remove_file(&folder.join(name)))?;
+    record(files.keys().collect())?;
     write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
     say(format!("report: {}", folder.join("study.html").display()));
     Ok((facts, analysis))
@@ -120,13 +125,22 @@ fn parts(analysis: &Analysis) -> Result<BTreeMap<String, String>, CliError> {
     Ok(files)
 }
 
-/// Removes the tables and figures of the last report that are not among `files`: it may have had intervals that this one has not.
-fn remove_others(folder: &Path, files: &BTreeMap<String, String>) -> Result<(), CliError> {
-    let Ok(record) = read_json::<serde_json::Value>(&folder.join(RECORD)) else { return Ok(()) };
-    let names = record["files"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
-    let is_ours = |name: &str| ["tables", "figures"].iter().any(|of| Path::new(name).parent() == Some(Path::new(of)));
-    let old = names.filter(|name| is_ours(name) && !files.contains_key(*name));
-    old.map(|name| remove_file(&folder.join(name))).collect()
+/// Names of the tables and figures of the last report; none where it cannot be read.
+fn files_of_last(folder: &Path) -> Vec<String> {
+    let record = folder.join(RECORD);
+    if !record.exists() {
+        return Vec::new();
+    }
+    let found: serde_json::Value = match read_json(&record) {
+        Ok(found) => found,
+        Err(error) => {
+            say(format!("note: {}; tables of the last report may stay", sentence(&error)));
+            return Vec::new();
+        }
+    };
+    let names = found["files"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let is_ours = |name: &&str| ["tables", "figures"].iter().any(|of| Path::new(name).parent() == Some(Path::new(of)));
+    names.filter(is_ours).map(str::to_owned).collect()
 }
 
 /// The data sets of the study, read again; one that has moved is named on the page.

@@ -70,8 +70,7 @@ pub(in crate::commands) fn train(plan: &Plan, only: &[usize], share: Share) -> R
     if open.is_empty() {
         return Ok(());
     }
-    // Where the device does not work, every trial would fail.
-    plan.resolve(open[0].0)?.run.open_device()?;
+    try_devices(plan, &open)?;
     prepare(plan)?;
     let pool = Pool { folder: plan.folder(), jobs: share.jobs, threads: share.threads, timing: timing(plan) };
     loop {
@@ -86,6 +85,29 @@ pub(in crate::commands) fn train(plan: &Plan, only: &[usize], share: Share) -> R
         }
         say(share.sentence(plan, &open));
     }
+}
+
+/// Opens the device of every data set among `open` trials. One that does not work here is said, because its trials will fail.
+///
+/// # Errors
+/// [`CliError`] of the first device if none works.
+fn try_devices(plan: &Plan, open: &[(usize, String)]) -> Result<(), CliError> {
+    let (mut data_sets, mut devices, mut errors) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for (place, _) in open {
+        if data_sets.insert(plan.cells()[plan.place(*place).0].data) {
+            let run = plan.resolve(*place)?.run;
+            if devices.insert(run.device.clone()) {
+                errors.extend(run.open_device().err());
+            }
+        }
+    }
+    if errors.len() == devices.len() {
+        return errors.into_iter().next().map_or(Ok(()), Err);
+    }
+    for error in &errors {
+        say(format!("note: {}; its trials will fail here", crate::error::sentence(error)));
+    }
+    Ok(())
 }
 
 /// Runs trials, with progress; an error if a stop was requested.

@@ -290,8 +290,13 @@ fn intervals_are_of_the_chosen_models(study: &Path) {
     let own = study.join("tables/own.csv");
     std::fs::write(&own, "").unwrap();
     succeed(["study", "report", &study.display().to_string()]);
-    assert!(!study.join("tables/intervals.csv").exists() && study.join("tables/strategies.csv").exists());
-    assert!(own.exists());
+    let listed = json(&study.join("study.json"))["files"].as_array().unwrap().clone();
+    let listed: BTreeSet<String> = listed.iter().map(|name| name.as_str().unwrap().to_owned()).collect();
+    let found = |of: &str| files(&study.join(of)).into_iter().map(|name| format!("{of}/{name}")).collect::<Vec<_>>();
+    let found: BTreeSet<String> = [found("tables"), found("figures")].concat().into_iter().collect();
+    assert_eq!(found.difference(&listed).collect::<Vec<_>>(), ["tables/own.csv"]);
+    assert!(found.is_superset(&listed) && listed.contains("tables/strategies.csv"), "{listed:?}");
+    assert!(!found.iter().any(|name| name.starts_with("tables/intervals.")), "{found:?}");
 }
 
 fn only_models_that_a_rule_chooses_stay(study: &Path) {
