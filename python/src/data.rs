@@ -149,13 +149,13 @@ fn read_table<T: DeserializeOwned>(
     let read = |table: Map<String, Value>| serde_json::from_value::<T>(around(table));
     read(table.clone()).map_err(|error| {
         let message = error.to_string();
-        // Serde does not say which setting it read: it is the one without which there is another message or none.
-        let is_refused = |key: &str| {
-            let mut others = table.clone();
-            others.remove(key);
-            read(others).err().is_none_or(|other| other.to_string() != message)
-        };
-        let refused = table.iter().find(|(key, _)| is_refused(key));
+        // Serde does not say which setting it read: it is the one without which there is another message or none. Settings are removed
+        // one after the other, because two may be refused with the same words.
+        let mut rest = table.clone();
+        let refused = table.iter().find(|(key, _)| {
+            rest.remove(*key);
+            read(rest.clone()).err().is_none_or(|other| other.to_string() != message)
+        });
         let sentence = |(key, value): (&String, &Value)| refusal(&argument(key), key, value, &message);
         data_error(refused.map_or_else(|| format!("{name}: {message}"), sentence))
     })

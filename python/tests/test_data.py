@@ -125,6 +125,7 @@ def test_no_person_is_in_two_parts(tmp_path):
         (lambda folder: cohort(folder).groups(library="polar"), "library is 'polar', expected \"pandas\" or \"polars\""),
         (lambda folder: cohort(folder).flow("Pandas"), "library is 'Pandas', expected \"pandas\" or \"polars\""),
         (lambda folder: cohort(folder, time=3), "^time is 3, expected"),
+        (lambda folder: cohort(folder, time=3, event=3), "^(time|event) is 3, expected"),
         (lambda folder: fairtte.data.mimic_cxr(folder, death=3), "^death is 3"),
         (lambda folder: fairtte.data.mimic_cxr(folder, deth="dod"), "^deth is no argument, expected one of .*cxr_root"),
     ],
