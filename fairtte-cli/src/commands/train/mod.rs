@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_data::Part;
 use fairtte_data::loader::Intensity;
+use fairtte_data::{Part, Split, read_cohort};
 use fairtte_fairness::strategies::{CellCounts, Strategy, TrainingCells, Warning};
 use fairtte_fairness::{
     EpochReport, FairnessError, FittedModel, LearnerSpec, NetworkSpec, Observer, Outputs, Pretrained, PretrainedConfig,
@@ -37,7 +37,7 @@ use crate::error::InTable as _;
 use crate::prepared::{Care, Inputs, Prepared, prepare, require_unchanged_tables};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{Fitted, FittedKind, OpenRun, write_json, write_text};
+use crate::run_folder::{Fitted, FittedKind, OpenRun, RunFolder, write_json, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -111,8 +111,11 @@ pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
     if run.estimator.is_some() {
         return Ok(started.elapsed().as_secs_f64());
     }
-    let validation = run.split.validation / run.split.train / 3.0;
-    let per_epoch = probe.seconds_per_epoch().unwrap_or_default() * (1.0 + validation);
+    let folder = RunFolder::new(&run.output);
+    let (cohort, _) = read_cohort(&folder.cohort())?;
+    let split = Split::read_csv(&folder.split(), &cohort)?;
+    let [train, validation] = [Part::Train, Part::Validation].map(|part| split.rows(part).len() as f64);
+    let per_epoch = probe.seconds_per_epoch().unwrap_or_default() * (1.0 + validation / train / 3.0);
     Ok(per_epoch * run.training.epochs as f64)
 }
 
