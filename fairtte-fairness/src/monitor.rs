@@ -4,10 +4,11 @@
 //! the model; of a value that neither mask has it is 1.
 //!
 //! The probability of a class is 1 minus the curve of its one interval: AUC, and balanced accuracy at the threshold with the
-//! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate)
-//! on the validation part: same reading of the curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
-//! curves at the cut points. Where events have several causes, they are those of the cause that is predicted
-//! ([`evaluate_cause`](fairtte_metrics::evaluation::evaluate_cause)), and the likelihood is the joint one of all causes.
+//! highest F1 in the part, the same for all groups. For curves C^td, AUC^td and IBS are those of
+//! [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the curves, same evaluation times, weights for
+//! censoring from the training part. The negative log-likelihood is that of the curves at the cut points. Where events have several
+//! causes, they are those of the cause that is predicted ([`evaluate_cause`](fairtte_metrics::evaluation::evaluate_cause)), and the
+//! likelihood is the joint one of all causes.
 
 use fairtte_metrics::classification::{ClassPredictions, auc, best_f1_threshold, confusion};
 use fairtte_metrics::competing::{CompetingOutcomes, IncidenceCurves};

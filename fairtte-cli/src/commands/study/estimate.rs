@@ -91,10 +91,11 @@ fn sample(run: &RunFile) -> Vec<usize> {
 fn parts_of(run: &RunFile) -> Result<[usize; 2], CliError> {
     let (cohort, exclusions) = label(run)?;
     cohort.require_samples("after labelling", &exclusions)?;
-    let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
-    let classes = run.classes(&cohort)?;
-    let is_trained = |row: &&usize| classes.as_ref().is_none_or(|classes| classes.positive[**row].is_some());
-    Ok([split.rows(Part::Train).iter().filter(is_trained).count(), split.rows(Part::Validation).len()])
+    let (mut split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
+    if let Some(classes) = run.classes(&cohort)? {
+        split = split.without_rows(Part::Train, &classes.left_out().into_iter().collect());
+    }
+    Ok([Part::Train, Part::Validation].map(|part| split.rows(part).len()))
 }
 
 /// Seconds of a training with parts of these sizes; `None` if its network was not measured on such a device.

@@ -80,17 +80,15 @@ pub(in crate::commands) fn write(plan: &Plan, replicates: usize) -> Result<(Stud
     };
     let folder = plan.folder().path();
     let files = parts(&analysis)?;
-    let old = files_of_last(folder).into_iter().filter(|name| !files.contains_key(name)).collect::<Vec<_>>();
-    let record = |names: Vec<&String>| {
-        write_json(&folder.join(RECORD), &json!({ "study": facts, "analysis": analysis, "files": names }))
-    };
-    // Of both reports as long as files of both may be there, so that the next one knows what to remove.
-    record(files.keys().chain(&old).collect())?;
+    for name in files_of_last(folder).iter().filter(|name| !files.contains_key(*name)) {
+        remove_file(&folder.join(name))?;
+    }
+    let record = json!({ "study": facts, "analysis": analysis, "files": files.keys().collect::<Vec<_>>() });
+    // Before the files, so that it names all that are there, also where this call is killed.
+    write_json(&folder.join(RECORD), &record)?;
     for (name, text) in &files {
         write_text(&folder.join(name), text)?;
     }
-    old.iter().try_for_each(|name| remove_file(&folder.join(name)))?;
-    record(files.keys().collect())?;
     write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
     say(format!("report: {}", folder.join("study.html").display()));
     Ok((facts, analysis))

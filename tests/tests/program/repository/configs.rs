@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_tests::succeed;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
+use super::distribution::root;
 
 #[test]
 fn every_run_file_parses() {

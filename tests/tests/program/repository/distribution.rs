@@ -28,7 +28,8 @@ const COMMANDS: [&str; 7] = [
     "docs/src/installing.md",
 ];
 
-fn root() -> PathBuf {
+/// The folder of the workspace.
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
@@ -36,7 +37,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn table(path: &str) -> Table {
+/// A TOML file of the repository.
+pub(super) fn table(path: &str) -> Table {
     read(path).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

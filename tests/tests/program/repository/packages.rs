@@ -5,24 +5,17 @@ use std::path::{Component, Path, PathBuf};
 
 use toml::Table;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn table(path: &Path) -> Table {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use super::distribution::{root, table};
 
 /// The folders of the crates that are published, and their manifests.
 fn published() -> Vec<(PathBuf, Table)> {
-    let workspace = table(&root().join("Cargo.toml"));
+    let workspace = table("Cargo.toml");
     let members = workspace["workspace"]["members"].as_array().unwrap();
-    let folders = members.iter().map(|member| root().join(member.as_str().unwrap()));
-    let crates: Vec<_> = folders.map(|folder| (folder.clone(), table(&folder.join("Cargo.toml")))).collect();
+    let members = members.iter().map(|member| member.as_str().unwrap());
+    let crates = members.map(|member| (root().join(member), table(&format!("{member}/Cargo.toml"))));
     let is_published =
         |manifest: &Table| manifest["package"].get("publish").and_then(toml::Value::as_bool) != Some(false);
-    crates.into_iter().filter(|(_, manifest)| is_published(manifest)).collect()
+    crates.filter(|(_, manifest)| is_published(manifest)).collect()
 }
 
 /// The Rust files below `folder`, without those of other packages.

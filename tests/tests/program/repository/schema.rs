@@ -2,14 +2,10 @@
 //! documented key; and it refuses what the program refuses.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use std::path::{Path, PathBuf};
-
 use fairtte_tests::{run, succeed};
 use serde_json::{Map, Value, json};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
+use super::distribution::root;
 
 fn schema() -> Value {
     serde_json::from_str(&succeed(["schema"]).stdout).unwrap()
